@@ -1,6 +1,5 @@
 import type { Json } from '../kernel/values.ts';
-import { type Hex, toHex } from '../lib/eth/hex.ts';
-import { keccak256 } from '../lib/eth/keccak.ts';
+import { type Hex, keccak256, toHex } from '../lib/eth/hex.ts';
 import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
 import {
   type CheckContext,

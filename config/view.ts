@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
-import { deepFreeze } from '../lib/objects/deep-freeze.ts';
+import { deepFreeze } from '../lib/objects.ts';
 import {
   type CheckContext,
   type Definition,

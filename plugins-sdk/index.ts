@@ -23,16 +23,16 @@ export { clientKey, normalizeAddress } from '../lib/http/client-address.ts';
 export { JsonText } from '../lib/json/json-text.ts';
 export { withoutRoundedNumbers } from '../lib/json/numbers.ts';
 export { configKey, type Static, Type } from './config-key.ts';
-export { ContextKey } from './context-key.ts';
 export {
   addAnswerHeaders,
   answerHeaders,
+  ContextKey,
   clientAddress,
   clientIp,
   clientName,
   rawBody,
   writtenParameters,
-} from './context-keys.ts';
+} from './context-key.ts';
 export { type Behaviour, type Definition, definePlugin, type SimplePlugin, type Taps } from './define.ts';
 export type {
   AfterApiCallContext,
@@ -44,8 +44,7 @@ export type {
 } from './hooks/contexts.ts';
 export { takeParameters } from './hooks/results.ts';
 export type { Log } from './log.ts';
-export { perEndpoint, perMethod } from './prepare.ts';
-export { AskedQuestion } from './question.ts';
+export { AskedQuestion, perEndpoint, perMethod } from './question.ts';
 export { keep } from './results/read-response.ts';
 export type { AskedResponse, Services } from './services.ts';
 export { SignedResponse } from './signed-response.ts';

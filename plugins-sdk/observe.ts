@@ -3,7 +3,7 @@
 export type { CallEvent, StageEvent } from '../kernel/hooks.ts';
 export type { RequestOutcome } from '../kernel/values.ts';
 export { type ConnectionLimit, limitConnections } from './connection-limits.ts';
-export { askedFor, redirectTarget, unknownEndpointId } from './context-keys.ts';
+export { askedFor, redirectTarget, unknownEndpointId } from './context-key.ts';
 export type { Operation, OperationResult } from './define.ts';
 export {
   classOfRequest,

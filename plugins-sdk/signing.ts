@@ -2,8 +2,7 @@
 
 export type { Signed, SignRequest } from '../kernel/values.ts';
 export { dataDigest } from '../lib/eth/eip191.ts';
-export { type Address, checksumAddress } from '../lib/eth/hex.ts';
-export { keccak256 } from '../lib/eth/keccak.ts';
+export { type Address, checksumAddress, keccak256 } from '../lib/eth/hex.ts';
 export { normalizedSignature } from '../lib/eth/signatures.ts';
 export type { Statement } from '../lib/eth/statements.ts';
 export {

@@ -7,7 +7,7 @@ import { isStream, type Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, errorForLog } from '../kernel/refusal.ts';
 import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
 import { deferred } from '../lib/time/deferred.ts';
-import { askedFor } from '../plugins-sdk/context-keys.ts';
+import { askedFor } from '../plugins-sdk/context-key.ts';
 import { takeParameters } from '../plugins-sdk/hooks/results.ts';
 import type { AskedResponse, AskOptions } from '../plugins-sdk/services.ts';
 

@@ -3,7 +3,7 @@ import type { CallEvent, StageEvent } from '../kernel/hooks.ts';
 import { clipped } from '../lib/text/clipped.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey } from '../plugins-sdk/config-key.ts';
-import { unknownEndpointId } from '../plugins-sdk/context-keys.ts';
+import { unknownEndpointId } from '../plugins-sdk/context-key.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import { ContextKey, clientIp, clientName, definePlugin, type Exchange, type Log } from '../plugins-sdk/index.ts';
 import { signedFacts } from '../plugins-sdk/results/answers.ts';

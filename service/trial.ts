@@ -8,7 +8,7 @@ import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
 import { markedMembers, parseAllMarked, unmarked, unmarkedJson } from '../lib/json/numbers.ts';
 import { nearest } from '../lib/text/suggest.ts';
-import { redirectTarget, writtenParameters } from '../plugins-sdk/context-keys.ts';
+import { redirectTarget, writtenParameters } from '../plugins-sdk/context-key.ts';
 import {
   type ApiResponse,
   type Definition,

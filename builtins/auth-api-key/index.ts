@@ -16,7 +16,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { authObjects } from '../shared/auth-objects.ts';
-import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
+import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/client-buckets.ts';
 import { clientLimits, type KeyLimit, Limit } from './limits.ts';
 import { describeApiKeys } from './openapi.ts';
 import { NAME, refusals } from './refusals.ts';

@@ -2,8 +2,7 @@ import type { ClientBuckets } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, millisecondsSchema } from '../../plugins-sdk/config.ts';
 import { type Services, type Static, Type } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
-import { clientBuckets } from '../shared/client-buckets.ts';
-import type { LimitState } from '../shared/limit-headers.ts';
+import { clientBuckets, type LimitState } from '../shared/client-buckets.ts';
 
 export const Limit = closedObject(
   {

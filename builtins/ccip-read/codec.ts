@@ -1,5 +1,5 @@
 import { decodeAbi } from '../../lib/eth/decode-abi.ts';
-import { keccak256 } from '../../lib/eth/keccak.ts';
+import { keccak256 } from '../../lib/eth/hex.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
 import { isDeeperThan } from '../../lib/json/depth.ts';
 import { ethers } from '../../lib/process/lazy.ts';

@@ -2,10 +2,9 @@ import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../..
 import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
 import type { PathValues } from '../shared/json-path/placeholders.ts';
 import type { Combine } from './combine.ts';
-import { exactDigits } from './exact-number.ts';
 import type { Field } from './fault.ts';
 import type { Plan, PlannedValue } from './plan.ts';
-import { encodeValues, type Item, ValueError } from './values.ts';
+import { encodeValues, exactDigits, type Item, ValueError } from './values.ts';
 
 /** How the values of one response are extracted and encoded. */
 export interface Encoding {

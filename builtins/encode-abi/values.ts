@@ -1,7 +1,8 @@
 import { toUSVString } from 'node:util';
 import { isAddress, isHex, toBytes } from '../../lib/eth/hex.ts';
-import { keepsDigits } from '../../lib/json/numbers.ts';
+import { keepsDigits, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
 import { type Decimal, decimalOf, isOne, isWhole, parseDecimal, scaleToInteger } from '../shared/decimal.ts';
+import { follow, type Match } from '../shared/json-path/index.ts';
 import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
 import { type Combine, combined, type Quotient } from './combine.ts';
 
@@ -190,4 +191,22 @@ function described(value: unknown): string {
   if (value === '') return 'an empty text';
   if (typeof value === 'string') return `a text of ${value.length} characters`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** Matches every number that a double may round, and some others: it has 16 digits, or an exponent. */
+const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
+
+/**
+ * Returns the source text of each matched number that `JSON.parse` rounds to a double; undefined for any other match.
+ *
+ * @param json the text that the matches were found in
+ */
+export function exactDigits(matches: readonly Match[], json: string): readonly (string | undefined)[] {
+  if (!matches.some(({ value }) => typeof value === 'number') || !MAY_BE_INEXACT.test(json)) return [];
+  // Read once for all paths: a client may choose hundreds of them.
+  const quoted: unknown = JSON.parse(withoutRoundedNumbers(json, JSON.stringify));
+  return matches.map(({ value, location }) => {
+    const found = typeof value === 'number' ? follow(quoted, location)?.value : undefined;
+    return typeof found === 'string' ? found : undefined;
+  });
 }

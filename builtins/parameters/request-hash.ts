@@ -1,5 +1,4 @@
-import { type Hex, toHex } from '../../lib/eth/hex.ts';
-import { keccak256 } from '../../lib/eth/keccak.ts';
+import { type Hex, keccak256, toHex } from '../../lib/eth/hex.ts';
 import { CanonicalJsonError, jcs } from '../../lib/json/canonical-json.ts';
 import { type Parameters, Refusal } from '../../plugins-sdk/index.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';

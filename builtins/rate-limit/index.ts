@@ -9,8 +9,7 @@ import {
   Type,
   tooManyRequests,
 } from '../../plugins-sdk/index.ts';
-import { addressLimit } from '../shared/client-buckets.ts';
-import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/limit-headers.ts';
+import { addressLimit, headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/client-buckets.ts';
 import { describeLimit } from './openapi.ts';
 
 const requests = addressLimit('rate-limit', 'rateLimit', 'Requests', 100);

@@ -1,6 +1,5 @@
 import { defaultBackend, type EcdsaBackend, ecdsaOf } from './ecdsa.ts';
-import { type Address, checksumAddress, type Hex, isHex, toBytes, toHex } from './hex.ts';
-import { keccak256 } from './keccak.ts';
+import { type Address, checksumAddress, type Hex, isHex, keccak256, toBytes, toHex } from './hex.ts';
 
 /** The order n of the curve secp256k1 (SEC 2, section 2.4.1). */
 export const CURVE_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;

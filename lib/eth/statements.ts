@@ -1,7 +1,5 @@
 import { dataDigest, PERSONAL_PREFIX, personalDigest } from './eip191.ts';
-import type { Hex } from './hex.ts';
-import { toBytes, toHex } from './hex.ts';
-import { keccak256 } from './keccak.ts';
+import { type Hex, keccak256, toBytes, toHex } from './hex.ts';
 
 /** The JSON of `eth_signTypedData_v4` (EIP-712). */
 interface TypedData {

@@ -1,6 +1,6 @@
 import type { Exchange } from '../../kernel/exchange.ts';
 import type { ApiResponse } from '../../kernel/values.ts';
-import { clientIp } from '../context-keys.ts';
+import { clientIp } from '../context-key.ts';
 import type { StageContracts } from '../stage-functions.ts';
 import { contextOf, errorContextOf } from './context.ts';
 import type {

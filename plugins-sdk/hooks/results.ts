@@ -3,7 +3,7 @@ import { WrongShape } from '../../kernel/stages.ts';
 import type { ApiResponse, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
-import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { deepFreeze } from '../../lib/objects.ts';
 import { nearest } from '../../lib/text/suggest.ts';
 import { plainText } from '../results/plain.ts';
 

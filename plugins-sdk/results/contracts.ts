@@ -17,7 +17,7 @@ import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
-import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { deepFreeze } from '../../lib/objects.ts';
 import { keepMemo } from '../hooks/context.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
 import { isStatus } from '../hooks/results.ts';

@@ -2,7 +2,7 @@ import { WrongShape } from '../../kernel/stages.ts';
 import type { Headers, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { urlIn } from '../../lib/http/target.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { privateMark } from '../../lib/objects/private-mark.ts';
+import { privateMark } from '../../lib/objects.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
 
 /** Checked copies, which need no second check when a plugin passes them on. */

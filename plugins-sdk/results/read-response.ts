@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiResponse, Json, OutgoingRequest } from '../../kernel/values.ts';
 import { readJson } from '../../lib/json/read.ts';
-import { privateMark } from '../../lib/objects/private-mark.ts';
+import { privateMark } from '../../lib/objects.ts';
 import { copyOf } from '../hooks/results.ts';
 import { ensure, isString, membersOf } from './members.ts';
 import { outgoingOf } from './outgoing.ts';

@@ -1,5 +1,5 @@
 import type { AttachedStatement } from '../../kernel/values.ts';
-import { keccak256 } from '../../lib/eth/keccak.ts';
+import { keccak256 } from '../../lib/eth/hex.ts';
 import { ADDED } from './answers.ts';
 import { ensure, isString, jsonObject, membersOf, RESERVED } from './members.ts';
 

@@ -3,7 +3,7 @@ import type { Signed, SignRequest } from '../../kernel/values.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { type Hex, isSameHex } from '../../lib/eth/hex.ts';
 import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
-import { privateMark } from '../../lib/objects/private-mark.ts';
+import { privateMark } from '../../lib/objects.ts';
 
 const known = privateMark<Signed>();
 

@@ -1,7 +1,7 @@
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Parameters } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/random-id.ts';
-import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { deepFreeze } from '../../lib/objects.ts';
 import type { RequestInput } from './inputs.ts';
 
 /** An exchange whose duration a test may choose. */

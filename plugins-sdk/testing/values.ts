@@ -2,7 +2,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { type StageName, stageOf } from '../../kernel/stages.ts';
 import type { Awaitable, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import { deepFreeze } from '../../lib/objects/deep-freeze.ts';
+import { deepFreeze } from '../../lib/objects.ts';
 import { AskedQuestion } from '../question.ts';
 import { madeHere } from '../results/answers.ts';
 import { SignedResponse } from '../signed-response.ts';

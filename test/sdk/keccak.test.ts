@@ -1,10 +1,10 @@
-/** keccak256 agrees with ethers. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { keccak256 as ethersKeccak256 } from 'ethers';
 import fc from 'fast-check';
-import { toHex } from '../../lib/eth/hex.ts';
-import { keccak256 } from '../../lib/eth/keccak.ts';
+import { keccak256, toHex } from '../../lib/eth/hex.ts';
+
+/** keccak256 agrees with ethers. */
 
 const counting = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i % 251);
 

@@ -1,17 +1,17 @@
-/**
- * Writes the test vectors beside this file, with the service's own code: `npx tsx test/vectors/generate.ts`, then
- * `npm run format` (those of receipts without it: see receipts.ts). They are for implementers in other languages; vectors.test.ts holds them against other libraries.
- */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { dataDigest, personalDigest } from '../../lib/eth/eip191.ts';
-import { type Hex, toBytes, toHex } from '../../lib/eth/hex.ts';
-import { keccak256 } from '../../lib/eth/keccak.ts';
+import { type Hex, keccak256, toBytes, toHex } from '../../lib/eth/hex.ts';
 import { personalStatement } from '../../lib/eth/statements.ts';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { createSigner } from '../../plugins-sdk/signing/local-key.ts';
 import { loadObject } from '../support/config.ts';
 import { receiptVectors } from './receipts.ts';
+
+/**
+ * Writes the test vectors beside this file, with the service's own code: `npx tsx test/vectors/generate.ts`, then
+ * `npm run format` (those of receipts without it: see receipts.ts). They are for implementers in other languages; vectors.test.ts holds them against other libraries.
+ */
 
 export interface CanonicalVector {
   readonly note: string;

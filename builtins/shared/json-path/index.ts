@@ -1,14 +1,13 @@
 import { QUOTED_TEXT } from './brackets.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
 import { isByName } from './filters.ts';
-import { follow, type Match } from './follow.ts';
-import { type SearchOptions, search, tokensOf } from './library.ts';
+import { follow, type Match, type SearchOptions, search, tokensOf } from './library.ts';
 import { type PathValues, Placeholders } from './placeholders.ts';
 import { named, parse, type Segment, type Selector } from './syntax.ts';
 
 export { splitList } from './brackets.ts';
 export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
-export { follow, type Location, type Match } from './follow.ts';
+export { follow, type Location, type Match } from './library.ts';
 
 /** A compiled JSONPath. */
 export interface CompiledPath {

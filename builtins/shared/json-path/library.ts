@@ -1,7 +1,6 @@
 import { JSONPathClass } from 'jsonpath-plus';
 import { isRecord } from '../../../lib/json/value.ts';
 import { BudgetError, PathError, type StepBudget } from './budget.ts';
-import { follow, type Match } from './follow.ts';
 import type { PathValues } from './placeholders.ts';
 import { quotedName, type Segment } from './syntax.ts';
 
@@ -136,4 +135,27 @@ class BoundedLibrary extends JSONPathClass {
     this.#budget.steps -= steps;
     if (this.#budget.steps < 0) throw new BudgetError('the path takes too many steps on this document');
   }
+}
+
+/** The location of a value in a JSON document: member names and array indices from the root. */
+export type Location = readonly (string | number)[];
+
+/** A value found in a document. */
+export interface Match {
+  readonly value: unknown;
+  readonly location: Location;
+}
+
+/** Returns the value at a location, if there is one. Texts have no members, and arrays only their elements. */
+export function follow(document: unknown, names: Location): Match | undefined {
+  const location: (string | number)[] = [];
+  let value = document;
+  for (const name of names) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    const isList = Array.isArray(value);
+    if (isList && name === 'length') return undefined;
+    location.push(isList ? Number(name) : String(name));
+    value = Reflect.get(value, name);
+  }
+  return { value, location };
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { exactDigits } from '../../../builtins/encode-abi/exact-number.ts';
+import { exactDigits } from '../../../builtins/encode-abi/values.ts';
 import { follow, type Location } from '../../../builtins/shared/json-path/index.ts';
 import { keepsDigits } from '../../../lib/json/numbers.ts';
 

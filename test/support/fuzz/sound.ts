@@ -7,8 +7,7 @@ import type {
   Parameters,
   SignRequest,
 } from '../../../kernel/values.ts';
-import { toHex } from '../../../lib/eth/hex.ts';
-import { keccak256 } from '../../../lib/eth/keccak.ts';
+import { keccak256, toHex } from '../../../lib/eth/hex.ts';
 import { answerStatement, receiptBeside, type Statement } from '../../../lib/eth/statements.ts';
 import { AskedQuestion } from '../../../plugins-sdk/question.ts';
 import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';

@@ -1,3 +1,13 @@
+// Captured before any plugin is loaded, since a plugin may replace them.
+const { freeze, isFrozen, values } = Object;
+
+/** Freezes a JSON value at every level. Recursion is safe: parameters and responses are bounded in size and depth. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || isFrozen(value)) return value;
+  for (const member of values(value)) deepFreeze(member);
+  return freeze(value);
+}
+
 /** A base class whose constructor returns the given object, so that a subclass adds its private field to that object. */
 class OnGiven {
   constructor(given: object) {
