@@ -68,10 +68,10 @@ export class TreeBuilder {
   #mapping(map: YAMLMap, path: string, depth: number): unknown {
     const mapping: Record<string, unknown> = {};
     for (const { key, value } of map.items) {
-      const name = isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
-      if (name === undefined) this.#report(key ?? map, 'a key must be text');
+      // The parser has refused keys that are no texts.
+      const name = isScalar(key) ? String(key.value) : '';
       // Assigning it would add no own key, so that validators would not see it.
-      else if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
+      if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
       else if (Object.hasOwn(mapping, name)) this.#report(key, `duplicate key "${name}"`);
       else mapping[name] = this.#member(mapping, name, value, { at: key, path: childPath(path, name), depth });
     }

@@ -153,9 +153,9 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1259, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2035 },
-  'plugins-sdk': { lines: 3356 },
-  config: { lines: 2558 },
+  lib: { lines: 2031 },
+  'plugins-sdk': { lines: 3350 },
+  config: { lines: 2556 },
   service: { lines: 2952 },
   builtins: { lines: 14155 },
   cli: { lines: 2921 },
