@@ -1,12 +1,12 @@
 /** A promise with the function that resolves it. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
-  resolve(value: T): void;
+  resolve(value: T | Promise<T>): void;
 }
 
 /** Makes a promise that other code resolves. */
 export function deferred<T>(): Deferred<T> {
-  let resolve: (value: T) => void = () => undefined;
+  let resolve: Deferred<T>['resolve'] = () => undefined;
   const promise = new Promise<T>((done) => {
     resolve = done;
   });

@@ -37,7 +37,7 @@ interface Waiting {
   /** The kinds of reports that may still come. */
   readonly due: Set<(typeof KINDS)[number]>;
   readonly begun: Deferred<boolean>;
-  readonly answer: Deferred<() => Answer>;
+  readonly answer: Deferred<Answer>;
   readonly signal: (() => AbortSignal | undefined) | undefined;
 }
 
@@ -102,8 +102,7 @@ export class PluginProcess {
 
   /** Sends an order and returns the value of its answer. @throws the plugin's own error, and PluginProblem */
   async do(task: Task): Promise<unknown> {
-    const answer = await this.ask(task).answer;
-    return answer().value;
+    return (await this.ask(task).answer).value;
   }
 
   /** Sends an order. @param signal returns the signal that the hook may watch. @throws Error for an order that is too long */
@@ -112,14 +111,15 @@ export class PluginProcess {
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
-    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<() => Answer>(), signal };
+    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<Answer>(), signal };
+    waiting.answer.promise.catch(ignore);
     if (this.#how === undefined) this.#waiting.set(i, waiting);
     else lose(waiting, this.#how);
     this.#send(line);
     return {
       /** Resolves with true when the order has begun, and with false if its process ends before that. */
       begun: waiting.begun.promise,
-      /** Resolves with a function that returns the answer, or throws the plugin's own error or PluginProblem. */
+      /** Rejects with the plugin's own error or PluginProblem. Nobody need await it. */
       answer: waiting.answer.promise,
       /** Gives the order up: its answer is ignored. */
       forget: () => {
@@ -160,7 +160,9 @@ export class PluginProcess {
     if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
     if (kind !== 'ends') return;
     // It may be impossible to make an error of a forged report. That throws here, which ends the process and with it the call.
-    waiting.answer.resolve(answerOf(report));
+    const { ok: value, memo, threw } = report;
+    const error = threw && rebuilt(Object(threw));
+    waiting.answer.resolve(error ? Promise.reject(error) : { value, ...(isRecord(memo) && { memo: memo as Memo }) });
     this.#waiting.delete(report.i);
   }
 
@@ -194,17 +196,7 @@ export class PluginProcess {
 
 function lose({ begun, answer }: Waiting, how: string): void {
   begun.resolve(false);
-  answer.resolve(() => {
-    throw new PluginProblem(`its process has ended: ${how}`);
-  });
-}
-
-function answerOf({ ok: value, memo, threw }: Report): () => Answer {
-  const error = threw && rebuilt(Object(threw));
-  return () => {
-    if (error !== undefined) throw error;
-    return isRecord(memo) ? { value, memo: memo as Memo } : { value };
-  };
+  answer.resolve(Promise.reject(new PluginProblem(`its process has ended: ${how}`)));
 }
 
 function rebuilt({ problem, message, stack, issues }: Thrown): Error {
