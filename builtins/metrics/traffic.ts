@@ -42,22 +42,6 @@ const STAGE_SECONDS = {
   // Most stages do a few microseconds of work, some make a call.
   buckets: [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30],
 } as const;
-const PLUGIN_CALLS = {
-  name: 'plugin_calls_total',
-  help: "Calls of operators' plugins that have a budget: done, failed or exhausted; of all others those that failed",
-  labels: ['plugin', 'stage', 'outcome'],
-} as const;
-const PLUGIN_SECONDS = {
-  name: 'plugin_seconds_total',
-  help: "Time that operators' plugins with a budget have used of it",
-  labels: ['plugin', 'stage'],
-} as const;
-const BUDGET_USED = {
-  name: 'plugin_budget_used_ratio',
-  help: "The part of its budget that an operator's plugin has used in a request by the end of a call",
-  labels: ['plugin', 'stage'],
-  buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99],
-} as const;
 
 const seconds = (milliseconds: number) => milliseconds / 1000;
 
@@ -107,9 +91,22 @@ export function traffic(meters: Meters, endpoints: readonly Endpoint[]) {
 
 /** Counts and times the calls of plugins. A plugin's first call creates the series of all outcomes, at 0. */
 export function pluginCalls(meters: Meters): (event: CallEvent) => void {
-  const calls = meters.counter(PLUGIN_CALLS);
-  const used = meters.counter(PLUGIN_SECONDS);
-  const ratio = meters.histogram(BUDGET_USED);
+  const calls = meters.counter({
+    name: 'plugin_calls_total',
+    help: "Calls of operators' plugins that have a budget: done, failed or exhausted; of all others those that failed",
+    labels: ['plugin', 'stage', 'outcome'],
+  });
+  const used = meters.counter({
+    name: 'plugin_seconds_total',
+    help: "Time that operators' plugins with a budget have used of it",
+    labels: ['plugin', 'stage'],
+  });
+  const ratio = meters.histogram({
+    name: 'plugin_budget_used_ratio',
+    help: "The part of its budget that an operator's plugin has used in a request by the end of a call",
+    labels: ['plugin', 'stage'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99],
+  });
   const known = new Set<string>();
   return ({ plugin, stage, milliseconds, charge, outcome }) => {
     // A later stage's refusal also passes through the mode (`present`), where it would count twice.
