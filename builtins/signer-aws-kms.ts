@@ -2,15 +2,9 @@ import type { KMSClient } from '@aws-sdk/client-kms';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../lib/eth/signatures.ts';
 import { optionalPackage } from '../lib/process/optional-package.ts';
 import { checkPlainHttp, closedObject } from '../plugins-sdk/config.ts';
-import {
-  createHttpClient,
-  definePlugin,
-  type HttpClient,
-  RequestFailure,
-  type Static,
-  Type,
-} from '../plugins-sdk/index.ts';
+import { definePlugin, type HttpClient, RequestFailure, type Static, Type } from '../plugins-sdk/index.ts';
 import { type Address, type OpenSigner, signersIn, signerType } from '../plugins-sdk/signing.ts';
+import { openOver } from './shared/http-signer.ts';
 
 const Schema = closedObject({
   keyId: Type.String({ minLength: 1, description: 'Id, ARN or alias of the key' }),
@@ -100,28 +94,21 @@ async function addressOfKey({ GetPublicKeyCommand }: Kms, kms: KMSClient, KeyId:
 
 async function open({ keyId: KeyId, region, endpoint }: Static<typeof Schema>): Promise<OpenSigner> {
   const library = await optionalPackage(() => import('@aws-sdk/client-kms'), MISSING);
-  const client = createHttpClient();
   const where = { region, ...(endpoint === undefined ? {} : { endpoint }) };
-  const kms = new library.KMSClient({ ...where, maxAttempts: ATTEMPTS, requestHandler: requestHandler(client) });
-  try {
+  return openOver(async (client) => {
+    const kms = new library.KMSClient({ ...where, maxAttempts: ATTEMPTS, requestHandler: requestHandler(client) });
     const address = await addressOfKey(library, kms, KeyId);
-    return {
-      address,
-      async sign({ hash }, abortSignal) {
-        const question = { KeyId, Message: hash, MessageType: 'DIGEST', SigningAlgorithm: 'ECDSA_SHA_256' } as const;
-        const { Signature = new Uint8Array() } = await kms
-          .send(new library.SignCommand(question), { abortSignal })
-          .catch((error: unknown) => {
-            throw failureOf('Sign', error);
-          });
-        return recoverableSignature(hash, parseDerSignature(Signature), address);
-      },
-      close: () => client.close(),
+    const sign: OpenSigner['sign'] = async ({ hash }, abortSignal) => {
+      const question = { KeyId, Message: hash, MessageType: 'DIGEST', SigningAlgorithm: 'ECDSA_SHA_256' } as const;
+      const { Signature = new Uint8Array() } = await kms
+        .send(new library.SignCommand(question), { abortSignal })
+        .catch((error: unknown) => {
+          throw failureOf('Sign', error);
+        });
+      return recoverableSignature(hash, parseDerSignature(Signature), address);
     };
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
+    return { address, sign };
+  });
 }
 
 /** Signs with a key that never leaves AWS KMS. The library finds the credentials; none are in the config. */

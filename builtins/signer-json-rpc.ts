@@ -1,17 +1,9 @@
 import { createJsonRpc, type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../lib/http/json-rpc.ts';
-import { httpTarget, LONGEST_TIMER } from '../plugins-sdk/config.ts';
-import { createHttpClient, definePlugin, type Hex, toHex } from '../plugins-sdk/index.ts';
-import {
-  type Address,
-  checkHttpSigners,
-  checksumAddress,
-  type HttpSignerConfig,
-  HttpSignerSchema,
-  normalizedSignature,
-  type OpenSigner,
-  type Statement,
-  signerType,
-} from '../plugins-sdk/signing.ts';
+import type { HttpTarget } from '../lib/http/target.ts';
+import { LONGEST_TIMER } from '../plugins-sdk/config.ts';
+import { type Hex, type HttpClient, toHex } from '../plugins-sdk/index.ts';
+import { type Address, normalizedSignature, type OpenSigner, type Statement } from '../plugins-sdk/signing.ts';
+import { httpSigners } from './shared/http-signer.ts';
 
 type Question = readonly [method: string, params: readonly unknown[]];
 
@@ -43,39 +35,27 @@ async function signed(rpc: JsonRpc, [method, params]: Question, limits: JsonRpcL
 
 const isUnknown = (error: unknown) => error instanceof JsonRpcFailure && error.code === NO_SUCH_METHOD;
 
-function open(config: HttpSignerConfig): OpenSigner {
-  const address = checksumAddress(config.address);
-  const target = httpTarget(config.url, config.headers);
-  const client = createHttpClient();
+function connect(client: HttpClient, target: HttpTarget, address: Address): OpenSigner['sign'] {
   const rpc = createJsonRpc(client, target, LARGEST_ANSWER);
   let dialects = [askWallet, askClef];
-  return {
-    address,
-    async sign(statement, signal) {
-      // The signal bounds the time.
-      const limits = { timeout: LONGEST_TIMER, signal };
-      const unknown: string[] = [];
-      for (const ask of dialects) {
-        const question = ask(address, statement);
-        try {
-          const signature = await signed(rpc, question, limits);
-          if (unknown.length > 0) dialects = [ask, ...dialects.filter((other) => other !== ask)];
-          return signature;
-        } catch (error) {
-          if (!isUnknown(error)) throw error;
-          unknown.push(question[0]);
-        }
+  return async (statement, signal) => {
+    // The signal bounds the time.
+    const limits = { timeout: LONGEST_TIMER, signal };
+    const unknown: string[] = [];
+    for (const ask of dialects) {
+      const question = ask(address, statement);
+      try {
+        const signature = await signed(rpc, question, limits);
+        if (unknown.length > 0) dialects = [ask, ...dialects.filter((other) => other !== ask)];
+        return signature;
+      } catch (error) {
+        if (!isUnknown(error)) throw error;
+        unknown.push(question[0]);
       }
-      throw new Error(`${unknown.join(' and ')}: error ${NO_SUCH_METHOD}, there are no such methods`);
-    },
-    close: () => client.close(),
+    }
+    throw new Error(`${unknown.join(' and ')}: error ${NO_SUCH_METHOD}, there are no such methods`);
   };
 }
 
 /** Signs through a wallet or node over JSON-RPC: anvil, a web3 wallet, geth's clef. */
-export const signerJsonRpc = definePlugin({
-  name: 'signer-json-rpc',
-  signers: { 'json-rpc': signerType({ schema: HttpSignerSchema, open }) },
-  check: checkHttpSigners('json-rpc'),
-  setup: () => ({}),
-});
+export const signerJsonRpc = httpSigners('signer-json-rpc', 'json-rpc', connect);

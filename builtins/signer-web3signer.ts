@@ -2,25 +2,10 @@ import { addressOfPublicKey } from '../lib/eth/eip191.ts';
 import type { BoundedRequest } from '../lib/http/client/request.ts';
 import type { HttpTarget } from '../lib/http/target.ts';
 import { jsonIn } from '../lib/json/value.ts';
-import { httpTarget, LONGEST_TIMER } from '../plugins-sdk/config.ts';
-import {
-  createHttpClient,
-  definePlugin,
-  type HttpClient,
-  RequestFailure,
-  toBytes,
-  toHex,
-} from '../plugins-sdk/index.ts';
-import {
-  type Address,
-  checkHttpSigners,
-  checksumAddress,
-  type HttpSignerConfig,
-  HttpSignerSchema,
-  normalizedSignature,
-  type OpenSigner,
-  signerType,
-} from '../plugins-sdk/signing.ts';
+import { LONGEST_TIMER } from '../plugins-sdk/config.ts';
+import { type HttpClient, RequestFailure, toBytes, toHex } from '../plugins-sdk/index.ts';
+import { type Address, normalizedSignature, type OpenSigner } from '../plugins-sdk/signing.ts';
+import { httpSigners } from './shared/http-signer.ts';
 
 /** A public key as web3signer lists it: x and y in hex, without the 04 of SEC 1. */
 const PUBLIC_KEY = /^0x[0-9a-f]{128}$/i;
@@ -80,33 +65,16 @@ async function identifierOf(client: HttpClient, target: HttpTarget, address: Add
   return identifier;
 }
 
-async function open(config: HttpSignerConfig): Promise<OpenSigner> {
-  const address = checksumAddress(config.address);
-  const target = httpTarget(config.url, config.headers);
-  const client = createHttpClient();
-  try {
-    const path = `sign/${await identifierOf(client, target, address)}`;
-    const limits = { timeout: LONGEST_TIMER, maxBytes: LARGEST_ANSWER };
-    return {
-      address,
-      async sign(statement, signal) {
-        // web3signer signs the keccak256 of `data`.
-        const body = JSON.stringify({ data: toHex(statement.preimage()) });
-        const text = await ask(client, target, { method: 'POST', path, body, ...limits, signal });
-        return normalizedSignature(text.trim());
-      },
-      close: () => client.close(),
-    };
-  } catch (error) {
-    await client.close();
-    throw error;
-  }
+async function connect(client: HttpClient, target: HttpTarget, address: Address): Promise<OpenSigner['sign']> {
+  const path = `sign/${await identifierOf(client, target, address)}`;
+  const limits = { timeout: LONGEST_TIMER, maxBytes: LARGEST_ANSWER };
+  return async (statement, signal) => {
+    // web3signer signs the keccak256 of `data`.
+    const body = JSON.stringify({ data: toHex(statement.preimage()) });
+    const text = await ask(client, target, { method: 'POST', path, body, ...limits, signal });
+    return normalizedSignature(text.trim());
+  };
 }
 
 /** Signs through Consensys' web3signer, whichever vault keeps its keys. */
-export const signerWeb3signer = definePlugin({
-  name: 'signer-web3signer',
-  signers: { web3signer: signerType({ schema: HttpSignerSchema, open }) },
-  check: checkHttpSigners('web3signer'),
-  setup: () => ({}),
-});
+export const signerWeb3signer = httpSigners('signer-web3signer', 'web3signer', connect);
