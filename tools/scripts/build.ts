@@ -1,5 +1,5 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { root, run } from './package/run.ts';
 import { type Manifest, PUBLISHED, writePackages } from './packages.ts';
 import { bundleProgram } from './program.ts';
@@ -21,43 +21,29 @@ const TEMPLATE = 'cli/plugin/template';
 /** Our declarations refer to koa, whose types are in another package. */
 const KOA_TYPES = '@types/koa';
 
-/** Returns the paths of the files in a folder, relative to `base`. */
-function filesIn(base: string, folder: string): string[] {
-  return readdirSync(join(base, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(base, join(entry.parentPath, entry.name)));
-}
-
-function copy(file: string): void {
-  mkdirSync(dirname(join(dist, file)), { recursive: true });
-  cpSync(join(root, file), join(dist, file));
+/** Copies a file, or of a folder the files that are needed. */
+function copy(path: string, isNeeded = (_file: string) => true): void {
+  const filter = (from: string) => statSync(from).isDirectory() || isNeeded(relative(root, from));
+  cpSync(join(root, path), join(dist, path), { recursive: true, filter });
 }
 
 /** Copies what the compiler leaves out: JavaScript, data, contracts, pages, and the files that stay TypeScript. */
 function copyRest(): void {
-  const needed = (file: string) =>
-    /\.(?:m?js|d\.mts|sol)$/.test(file) || (/\.json$/.test(file) && !/tsconfig[^/]*\.json$/.test(file));
-  for (const file of PUBLISHED.flatMap((folder) => filesIn(root, folder)))
-    if (needed(file) || file.startsWith(TEMPLATE)) copy(file);
-  for (const file of READ.flatMap((folder) => filesIn(root, folder))) if (!/\.(?:png|svg)$/.test(file)) copy(file);
+  const isData = (file: string) => file.endsWith('.json') && !/tsconfig[^/]*\.json$/.test(file);
+  const isNeeded = (file: string) => /\.(?:m?js|d\.mts|sol)$/.test(file) || isData(file) || file.startsWith(TEMPLATE);
+  for (const folder of PUBLISHED) copy(folder, isNeeded);
+  for (const folder of READ) copy(folder, (file) => !/\.(?:png|svg)$/.test(file));
   for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
-  if (existsSync(join(root, VECTORS)))
-    for (const file of filesIn(root, VECTORS)) if (file.endsWith('.json')) copy(file);
+  if (existsSync(join(root, VECTORS))) copy(VECTORS, (file) => file.endsWith('.json'));
 }
 
 /** Removes pictures from pages, and links to them in brackets. Pictures would make up a third of the package. */
 function leaveOutPictures(): void {
-  for (const page of ['README.md', ...filesIn(dist, 'docs')].map((file) => join(dist, file))) {
+  const docs = readdirSync(join(dist, 'docs')).filter((name) => name.endsWith('.md'));
+  for (const page of [join(dist, 'README.md'), ...docs.map((name) => join(dist, 'docs', name))]) {
     const shown = readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, '');
     writeFileSync(page, shown.replace(/ \((?:\[[^\]]*\]\(images\/[^)]*\)(?:,\s)?)+\)/g, ''));
   }
-}
-
-/** Renames `.ts` to `.js` in the specifiers of declarations, where the compiler leaves it. */
-function renameInDeclarations(): void {
-  const specifier = /(\bfrom |\bimport\(|^import )(['"])(\.{1,2}\/[^'"]+)\.ts\2/gm;
-  for (const file of PUBLISHED.flatMap((folder) => filesIn(dist, folder)).filter((name) => name.endsWith('.d.ts')))
-    writeFileSync(join(dist, file), readFileSync(join(dist, file), 'utf8').replace(specifier, '$1$2$3.js$2'));
 }
 
 /** Returns the built package's export for one of the source: the module in JavaScript, and its types. */
@@ -91,7 +77,6 @@ rmSync(dist, { recursive: true, force: true });
 run(root, join(root, 'node_modules/.bin/tsc'), '-p', 'tools/scripts/tsconfig.build.json');
 copyRest();
 leaveOutPictures();
-renameInDeclarations();
 writeManifest(manifest);
 writePackages(dist, join(root, 'tools/packages'), manifest);
 await bundlePage();

@@ -33,7 +33,7 @@ function reached(base: string, files: readonly string[]): string[] {
     const isTypes = file.endsWith('.d.ts');
     if (!isTypes) visit(file.replace(/\.js$/, '.d.ts'));
     for (const [, target = ''] of readFileSync(join(base, file), 'utf8').matchAll(RELATIVE)) {
-      visit(join(dirname(file), isTypes ? target.replace(/\.js$/, '.d.ts') : target));
+      visit(join(dirname(file), isTypes ? target.replace(/(?<!\.d)\.ts$/, '.d.ts') : target));
     }
   };
   for (const file of files) visit(file);
