@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readAtMost, reasons } from '../../config/files.ts';
 import type { Json } from '../../kernel/values.ts';
@@ -112,12 +113,8 @@ async function read(source: string, isStdin: boolean): Promise<Buffer> {
 }
 
 function parse(source: string, bytes: Buffer): unknown {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error(`${source}: not UTF-8`);
-  }
+  if (!isUtf8(bytes)) throw new Error(`${source}: not UTF-8`);
+  const text = new TextDecoder().decode(bytes);
   const answer = jsonIn(/^\s*\{/.test(text) ? text : eventData(source, text));
   if (answer === undefined) throw new Error(`${source}: malformed JSON`);
   return answer;

@@ -2,7 +2,7 @@ import { roleOf, type Security } from './credential-guard.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { jsonChoiceOf } from './formats.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
-import { isScalar, partsOf, SchemaReader } from './schema.ts';
+import { isScalar, partsOf, readSchema } from './schema.ts';
 import { encoded, literal, summary } from './text.ts';
 
 /** Headers that the HTTP client sets itself, or that follow from media types. */
@@ -158,9 +158,7 @@ interface About {
 
 /** Returns `style`, `required`, `fixed` and `schema` of a parameter, as short as possible. */
 function restOf(document: ApiDocument, { schema: stated, style }: Sent, { isRequired, isText, lose }: About): Block {
-  const reader = new SchemaReader(document);
-  const schema = reader.read(stated);
-  for (const reason of reader.lost) lose(reason);
+  const schema = readSchema(document, stated, lose);
   const [only, another] = listOf(schema.enum);
   if (isRequired && another === undefined && isScalar(only) && only !== '') {
     lose('has one choice, and is fixed to it');

@@ -8,6 +8,9 @@ import { literal, literals } from './text.ts';
 const MAX_DEPTH = 5;
 const MAX_PARTS = 50;
 
+const CIRCULAR = 'is part of itself: its inner values may be anything';
+const TOO_LARGE = 'is too large: what lies deep in it may be anything';
+
 const KEPT = [
   ...['pattern', 'minLength', 'maxLength', 'multipleOf'],
   ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'required'],
@@ -16,68 +19,65 @@ const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'm
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const LOST = ['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas', 'propertyNames', 'contains'];
 
-/** Converts schemas for parameters of a config. A converted schema accepts the same values, or more. */
-export class SchemaReader {
-  readonly #document: ApiDocument;
-  /** Reasons why a schema restricts less than the document does. */
-  readonly lost = new Set<string>();
-  readonly #within = new Set<Block>();
-  #parts = 0;
-
-  constructor(document: ApiDocument) {
-    this.#document = document;
-  }
-
-  /** Converts a schema. @throws Inexpressible for a reference without a target. */
-  read(value: unknown): Block {
-    const schema = this.#document.block(value);
-    if (this.#within.has(schema)) return this.#cut('is part of itself: its inner values may be anything');
-    if (this.#within.size === MAX_DEPTH || ++this.#parts > MAX_PARTS)
-      return this.#cut('is too large: what lies deep in it may be anything');
-    this.#within.add(schema);
-    const read = this.#members(schema);
-    this.#within.delete(schema);
-    return read;
-  }
-
-  #cut(reason: string): Block {
-    this.lost.add(reason);
-    return {};
-  }
-
-  #members(stated: Block): Block {
-    const rounded = LIMITS.filter((key) => isRounded(stated[key], writtenNumbers(stated).get(key)));
-    for (const key of rounded) this.lost.add(`"${key}" has more digits than a number keeps, and is not checked`);
-    const schema: Block = { ...stated, ...Object.fromEntries(rounded.map((key) => [key, undefined])) };
-    for (const keyword of LOST) if (schema[keyword] !== undefined) this.lost.add(`"${keyword}" is not checked`);
-    if (schema.uniqueItems === true) this.lost.add('"uniqueItems" is not checked');
-    const inner = (value: unknown) => (typeof value === 'boolean' ? value : this.read(value));
-    const { items, additionalProperties } = schema;
-    const hidden = new Set(readOnlyIn(this.#document, schema));
-    if (hidden.size > 0) this.lost.add('has members that are read-only, which are left out');
-    const properties = Object.entries(this.#document.block(schema.properties)).filter(([name]) => !hidden.has(name));
-    // OpenAPI 3.0 has `nullable` in place of a type.
-    const type = typeof schema.type === 'string' && schema.nullable === true ? [schema.type, 'null'] : schema.type;
-    const choices = choicesOf(stated);
-    const isCut = choices?.includes(undefined) === true;
-    if (isCut) this.lost.add('has a choice with more digits than a number keeps, so that any value is taken');
-    const members: Record<string, unknown> = {
-      ...(type === undefined ? {} : { type: literals(type) }),
-      ...(choices === undefined || isCut ? {} : { enum: choices }),
-      ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
-      ...limitsOf(schema),
-      ...(isRecord(schema.properties)
-        ? { properties: Object.fromEntries(properties.map(([name, value]) => [name, inner(value)])) }
-        : {}),
-      ...(isRecord(items) || typeof items === 'boolean' ? { items: inner(items) } : {}),
-      ...(additionalProperties === undefined ? {} : { additionalProperties: inner(additionalProperties) }),
-    };
-    for (const key of LISTS) if (Array.isArray(schema[key])) members[key] = schema[key].map(inner);
-    // In Swagger, `required` may be a boolean of the parameter itself.
-    if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
-    else delete members.required;
+/**
+ * Converts a schema for a parameter of a config. The converted schema accepts the same values, or more.
+ * @param lose is called with each reason why it restricts less than the document's.
+ * @throws Inexpressible for a reference without a target.
+ */
+export function readSchema(document: ApiDocument, stated: unknown, lose: (reason: string) => void): Block {
+  const lost = new Set<string>();
+  const within = new Set<Block>();
+  let parts = 0;
+  const read = (value: unknown): Block => {
+    const schema = document.block(value);
+    const isCircular = within.has(schema);
+    if (isCircular || within.size === MAX_DEPTH || ++parts > MAX_PARTS) {
+      lost.add(isCircular ? CIRCULAR : TOO_LARGE);
+      return {};
+    }
+    within.add(schema);
+    const members = membersOf(document, schema, read, lost);
+    within.delete(schema);
     return members;
-  }
+  };
+  const schema = read(stated);
+  lost.forEach(lose);
+  return schema;
+}
+
+/** Converts the members of a schema. @param read converts an inner schema. @param lost the reasons why it restricts less. */
+function membersOf(document: ApiDocument, stated: Block, read: (value: unknown) => Block, lost: Set<string>): Block {
+  const rounded = LIMITS.filter((key) => isRounded(stated[key], writtenNumbers(stated).get(key)));
+  for (const key of rounded) lost.add(`"${key}" has more digits than a number keeps, and is not checked`);
+  const schema: Block = { ...stated, ...Object.fromEntries(rounded.map((key) => [key, undefined])) };
+  for (const keyword of LOST) if (schema[keyword] !== undefined) lost.add(`"${keyword}" is not checked`);
+  if (schema.uniqueItems === true) lost.add('"uniqueItems" is not checked');
+  const inner = (value: unknown) => (typeof value === 'boolean' ? value : read(value));
+  const { items, additionalProperties } = schema;
+  const hidden = new Set(readOnlyIn(document, schema));
+  if (hidden.size > 0) lost.add('has members that are read-only, which are left out');
+  const properties = Object.entries(document.block(schema.properties)).filter(([name]) => !hidden.has(name));
+  // OpenAPI 3.0 has `nullable` in place of a type.
+  const type = typeof schema.type === 'string' && schema.nullable === true ? [schema.type, 'null'] : schema.type;
+  const choices = choicesOf(stated);
+  const isCut = choices?.includes(undefined) === true;
+  if (isCut) lost.add('has a choice with more digits than a number keeps, so that any value is taken');
+  const members: Record<string, unknown> = {
+    ...(type === undefined ? {} : { type: literals(type) }),
+    ...(choices === undefined || isCut ? {} : { enum: choices }),
+    ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
+    ...limitsOf(schema),
+    ...(isRecord(schema.properties)
+      ? { properties: Object.fromEntries(properties.map(([name, value]) => [name, inner(value)])) }
+      : {}),
+    ...(isRecord(items) || typeof items === 'boolean' ? { items: inner(items) } : {}),
+    ...(additionalProperties === undefined ? {} : { additionalProperties: inner(additionalProperties) }),
+  };
+  for (const key of LISTS) if (Array.isArray(schema[key])) members[key] = schema[key].map(inner);
+  // In Swagger, `required` may be a boolean of the parameter itself.
+  if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
+  else delete members.required;
+  return members;
 }
 
 /** Returns the limits of a number. In OpenAPI 3.0 and Swagger, an exclusive limit is a limit with a boolean beside it. */

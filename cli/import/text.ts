@@ -1,5 +1,3 @@
-import { printable } from '../../plugins-sdk/schema/path.ts';
-
 /** The most characters of a description. */
 const LONGEST_DESCRIPTION = 100;
 
@@ -38,7 +36,7 @@ export function summary(...texts: readonly unknown[]): string | undefined {
     .trim();
   if (!plain) return undefined;
   const characters = [...plain];
-  if (characters.length <= LONGEST_DESCRIPTION) return printable(plain.replace(/\.$/, ''));
+  if (characters.length <= LONGEST_DESCRIPTION) return plain.replace(/\.$/, '');
   const beginning = characters.slice(0, LONGEST_DESCRIPTION - 1).join('');
-  return printable(`${beginning.trimEnd()}…`);
+  return `${beginning.trimEnd()}…`;
 }
