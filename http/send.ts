@@ -64,7 +64,8 @@ function end(res: ServerResponse, content: string | Uint8Array, length: number):
   res.end();
 }
 
-function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Uint8Array {
+/** Returns the text or the bytes of a body that does not stream. */
+export function contentOf(body: Exclude<HttpResponse['body'], BodyStream>): string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array ? body : body.json;
 }
 

@@ -1,11 +1,11 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import { responseTo } from '../http/send.ts';
+import { contentOf, responseTo } from '../http/send.ts';
 import { onAbort } from '../kernel/charge.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
 import type { Observer } from '../kernel/hooks.ts';
 import { isStream, type Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, errorForLog } from '../kernel/refusal.ts';
-import type { BodyStream, HttpResponse, Parameters } from '../kernel/values.ts';
+import type { BodyStream, Parameters } from '../kernel/values.ts';
 import { deferred } from '../lib/time/deferred.ts';
 import { askedFor } from '../plugins-sdk/context-key.ts';
 import { takeParameters } from '../plugins-sdk/hooks/results.ts';
@@ -63,12 +63,12 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
     return responseTo(refusal);
   };
   const respond = () => answer().catch(refused);
-  const response = await (charge?.uncharged(respond) ?? respond());
+  const { status, headers: answered, body } = await (charge?.uncharged(respond) ?? respond());
   ended();
-  observer.response?.(exchange, response.status);
+  observer.response?.(exchange, status);
   over.resolve();
-  if (isStream(response.body)) return refuseStream(exchange, response.body);
-  return { status: response.status, headers: { ...response.headers }, body: bodyText(response.body) };
+  if (isStream(body)) return refuseStream(exchange, body);
+  return { status, headers: { ...answered }, body: Buffer.from(contentOf(body)).toString() };
 }
 
 /** Reads the parameters of a plugin's request; the rules are those for parameters that hooks return. @throws TypeError */
@@ -85,9 +85,4 @@ async function refuseStream(exchange: Exchange, body: BodyStream): Promise<never
   await body[Symbol.asyncIterator]().return?.();
   control.disconnect(exchange);
   throw new Error('the endpoint answers with a stream, which can only be sent to its client');
-}
-
-function bodyText(body: Exclude<HttpResponse['body'], BodyStream>): string {
-  if (typeof body === 'string') return body;
-  return body instanceof Uint8Array ? Buffer.from(body).toString() : body.json;
 }

@@ -1,19 +1,12 @@
-import { writeSync } from 'node:fs';
 import { errorForLog } from '../kernel/refusal.ts';
 import type { ProcessLog } from './log.ts';
-import { escapeUnprintable } from './text.ts';
+import { complain } from './terminal.ts';
 
 /** The log that gets the reason for the end of the process. */
 type Reporter = Pick<ProcessLog, 'error' | 'flush'>;
 
 let reporter: Reporter = {
-  error: (message) => {
-    try {
-      writeSync(2, `error: ${escapeUnprintable(message)}\n`);
-    } catch {
-      // The reader is gone.
-    }
-  },
+  error: (message) => void complain('error', [message]),
   flush: () => undefined,
 };
 /** Whether the process ends because it is done. */
