@@ -22,13 +22,8 @@ server.listen(0, '127.0.0.1', () => console.log('listening on http://127.0.0.1:'
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
-/** The packages by their folders in `dist/`, with files that each must contain. */
-const PACKAGES = {
-  '.': ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
-  'packages/verify': ['verify/index.js', 'verify/index.d.ts'],
-  'packages/contracts': ['SignedDataQuorum.sol', 'SignedDataReader.sol'],
-  'packages/plugins-sdk': ['plugins-sdk/index.d.ts', 'service/testing/alone.d.ts'],
-};
+/** The folders of the packages in `dist/`. */
+const PACKAGES = ['.', 'packages/verify', 'packages/contracts', 'packages/plugins-sdk'];
 
 /** Makes a project with all packages, their users' tools, and files of tests and pages, in a folder for each package. */
 function makeProject(path: string, tarballs: readonly string[]): void {
@@ -93,9 +88,7 @@ async function serve(project: string, node: Major | undefined): Promise<void> {
     const signed = run(verify, process.execPath, 'check.js', url, signer, id).trim();
     const asked = run(verify, process.execPath, 'ask.js', id, '1', `${url}=${signer}`).trim();
     if (BigInt(signed) !== SIGNED || asked !== String(SIGNED)) fail(`signed was ${signed}, asked ${asked}`);
-    const body = '{"parameters":{"symbol":" ETHUSD "}}';
-    const headers = { 'Content-Type': 'application/json' };
-    const answer = await (await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers, body })).text();
+    const answer = await (await post(`${url}/endpoints/${id}`, '{"parameters":{"symbol":" ETHUSD "}}')).text();
     const verifier = ['--import', 'signed-data-proxy/plugins-sdk/register', 'verify.ts', answer, signer, id];
     const same = run(project, process.execPath, ...verifier).trim();
     if (same !== signed) fail(`signed was ${same} instead of ${signed}: ${answer}`);
@@ -110,6 +103,10 @@ async function serve(project: string, node: Major | undefined): Promise<void> {
   }
 }
 
+function post(url: string, body: string, headers = {}): Promise<Response> {
+  return fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body });
+}
+
 /** Waits for a program's output to match, and returns the first group. */
 async function found({ output }: Running, pattern: RegExp): Promise<string> {
   return (await output(pattern))[1] ?? '';
@@ -117,12 +114,10 @@ async function found({ output }: Running, pattern: RegExp): Promise<string> {
 
 /** Checks a plugin that was written with the package of the SDK alone: its refusals and context keys are the service's own. */
 async function askTenants(url: string, service: Running): Promise<void> {
-  const headers = { 'Content-Type': 'application/json' };
-  const post = (more = {}) => fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: '{}' });
-  const refused = await post();
+  const refused = await post(url, '{}');
   const said = `${refused.status} ${refused.headers.get('x-tenants')} ${await refused.text()}`;
   if (said !== '401 ada {"error":"Which tenant?"}') fail(`the plugin's refusal was ${said}`);
-  const served = await post({ 'X-Tenant': 'ada' });
+  const served = await post(url, '{}', { 'X-Tenant': 'ada' });
   if (served.status !== 200 || served.headers.get('x-tenant') !== 'ada')
     fail(`the plugin's answer was ${served.status}: ${await served.text()}`);
   await service.output(/200 [\d.]+ms .*client=ada/);
@@ -133,9 +128,9 @@ const project = join(folder, 'project');
 try {
   await step('build', () => run(root, process.execPath, '--import', 'tsx', 'tools/scripts/build.ts'));
   const tarballs: string[] = [];
-  for (const [name, files] of Object.entries(PACKAGES)) {
+  for (const name of PACKAGES) {
     const built = join(root, 'dist', name);
-    tarballs.push(await step(`pack ${name}: files, links, publint, types`, () => tarballOf(built, folder, files)));
+    tarballs.push(await step(`pack ${name}: files, links, publint, types`, () => tarballOf(built, folder)));
   }
   await step('a project with all packages', () => makeProject(project, tarballs));
   await step('a contract', () => compileShown(join(project, 'contracts')));
