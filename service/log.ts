@@ -7,6 +7,7 @@ import { LogSink } from './log-sink.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const FORMATS: readonly LogFormat[] = ['text', 'json'];
 
+type Fields = Readonly<Record<string, unknown>>;
 type LogLevel = (typeof LEVELS)[number];
 type LogFormat = LineForm['format'];
 
@@ -56,6 +57,15 @@ function choice<T extends string>(env: Environment, variable: string, choices: r
   return chosen;
 }
 
+/** Makes a log that passes all that is said to one function. */
+export function logTo(tell: (level: keyof Log, message: string, fields: Fields) => void): Log {
+  const at =
+    (level: keyof Log) =>
+    (message: string, fields: Fields = {}) =>
+      tell(level, message, fields);
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
 /**
  * Makes a log on stdout, or at the destination given. Every event is one line, written within 100 ms and at exit.
  * In text it is `<ISO time> <LEVEL> <message> key=value …`, in JSON an object with `level`, `time` (ISO), `msg` and the fields.
@@ -65,17 +75,10 @@ export function createLog(settings: LogSettings, destination?: LogDestination): 
     destination ?? standardOutput((count, reason) => log.warn(`log lines dropped: ${whyDropped(reason)}`, { count }));
   const lineOf = lineWriter(settings);
   let lowest = LEVELS.indexOf(settings.level);
-  const at = (level: keyof Log) => {
-    const rank = LEVELS.indexOf(level);
-    return (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      if (rank >= lowest) target.write(lineOf(level, message, fields));
-    };
-  };
   const log: ProcessLog = {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    ...logTo((level, message, fields) => {
+      if (LEVELS.indexOf(level) >= lowest) target.write(lineOf(level, message, fields));
+    }),
     format: settings.format,
     setLevel: (level) => {
       lowest = LEVELS.indexOf(level);

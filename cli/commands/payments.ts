@@ -1,6 +1,6 @@
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
-import { type Log, silentLog } from '../../plugins-sdk/log.ts';
 import { operate } from '../../service/index.ts';
+import { logTo } from '../../service/log.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
 import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
@@ -44,7 +44,7 @@ function idOf(text: string): string {
 }
 
 async function ask(given: Given, name: string, words: Readonly<Record<string, string>>): Promise<number> {
-  const results = await operate(await givenService(given), { name, words }, stderrLog());
+  const results = await operate(await givenService(given), { name, words }, stderrLog);
   if (results.length === 0 && words.id !== undefined)
     throw new Error(
       `nothing is known of ${words.id}${words.payer ? ` by ${words.payer}` : ''}: look for it in the log`,
@@ -60,13 +60,8 @@ async function ask(given: Given, name: string, words: Readonly<Record<string, st
   return refused.length === 0 ? 0 : 1;
 }
 
-/** Makes a log on stderr for work that this process does in place of the service. */
-function stderrLog(): Log {
-  const at =
-    (level: string) =>
-    (message: string, fields: Readonly<Record<string, unknown>> = {}) => {
-      const said = Object.entries(fields).map(([key, value]) => ` ${key}=${value}`);
-      void complain(level, [message + said.join('')]);
-    };
-  return { ...silentLog, info: at('info'), warn: at('warn'), error: at('error') };
-}
+/** The log of work that this process does in place of the service. */
+const stderrLog = logTo((level, message, fields) => {
+  const said = Object.entries(fields).map(([key, value]) => ` ${key}=${value}`);
+  if (level !== 'debug') void complain(level, [message + said.join('')]);
+});

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { loadConfig } from '../../config/index.ts';
 import { hint } from '../../lib/text/suggest.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
-import type { Log } from '../../plugins-sdk/log.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import type { Serve, ServedPlugin } from '../../plugins-sdk/testing/plugin-harness.ts';
 import type { LogLine, ServiceConfig, TestService } from '../../plugins-sdk/testing/service.ts';
 import { definitions } from '../index.ts';
+import { logTo } from '../log.ts';
 import { Server } from '../server.ts';
 import { Signers } from '../signers.ts';
 import { openState } from '../state-engine.ts';
@@ -18,7 +18,7 @@ import { openIn, requestOf } from './in-process.ts';
 /** Makes a whole service without a port, from a config and a plugin that are objects, not files. */
 export const serve: Serve = async (subject, given, { env, folder = process.cwd() }) => {
   const lines: LogLine[] = [];
-  const log = logInto(lines);
+  const log = logTo((level, message, fields) => void lines.push({ level, message, fields }));
   const source = `./${subject.plugin.name}`;
   const variables = withKey(env);
   const signers = new Signers(variables, log);
@@ -95,12 +95,4 @@ function configWith(given: ServiceConfig, source: string, { budget, config: own 
 function withKey(env: Readonly<Record<string, string | undefined>> = {}): Readonly<Record<string, string | undefined>> {
   const hasOwn = env.SERVICE_PRIVATE_KEY !== undefined || env.SERVICE_MNEMONIC !== undefined;
   return hasOwn ? env : { ...env, SERVICE_PRIVATE_KEY: randomBytes(32).toString('hex') };
-}
-
-function logInto(lines: LogLine[]): Log {
-  const at =
-    (level: keyof Log): Log['info'] =>
-    (message, fields = {}) =>
-      void lines.push({ level, message, fields });
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
