@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { LONGEST_TIMER } from '../../time/timer.ts';
 import { type AnswerBody, answerBody } from './body.ts';
+import { WRONG_CREDENTIALS } from './connect.ts';
 import { CLOSED_BY_PEER, codeOf, endFaultText, Fault, faultText, phaseOf, proxyFault } from './faults.ts';
 import { CLIENT_CLOSED, type Connection, type Pool } from './pool.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type RequestFailureKind,
   type RequestPhase,
 } from './request.ts';
-import { WRONG_CREDENTIALS } from './tunnel.ts';
 
 /** Methods whose requests may reach the server twice (RFC 9110, section 9.2.1). */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
