@@ -1,5 +1,8 @@
 import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
+import type { Json } from '../kernel/values.ts';
+import { type Hex, keccak256, toHex } from '../lib/eth/hex.ts';
+import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
 import { deepFreeze } from '../lib/objects.ts';
 import {
   type CheckContext,
@@ -7,14 +10,14 @@ import {
   type EndpointDraft,
   errorAt,
   type Finding,
+  identityParts,
   warningAt,
 } from '../plugins-sdk/define.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, ownerOf } from './endpoints.ts';
-import { identityText } from './identity.ts';
+import type { Redact } from './findings.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
-import type { Redact } from './redact.ts';
 import { fill } from './variables.ts';
 
 /** An endpoint with the text whose hash is its ID, or with a finding that says why it has none. */
@@ -113,4 +116,30 @@ function unidentified(path: string, names: readonly string[]): Finding {
 function isFinding(value: unknown): value is Finding {
   if (!isRecord(value) || (value.level !== 'error' && value.level !== 'warning')) return false;
   return typeof value.path === 'string' && typeof value.message === 'string';
+}
+
+/**
+ * Returns the text whose hash is an endpoint's ID: canonical JSON (RFC 8785) of the members that plugins contribute. A member
+ * that no plugin contributes is empty. If the text cannot be made, returns a finding that says why.
+ */
+function identityText(
+  definitions: readonly Definition[],
+  endpoint: EndpointDraft,
+  context: CheckContext,
+): string | Finding {
+  const memberOf = (part: (typeof identityParts)[number]): [string, Json] => {
+    const owner = definitions.find(({ identity }) => identity?.[part] !== undefined);
+    return [part, owner?.identity?.[part]?.(endpoint, context) ?? (part === 'parameters' ? [] : null)];
+  };
+  try {
+    return jcs(Object.fromEntries(identityParts.map(memberOf)));
+  } catch (error) {
+    const why = error instanceof CanonicalJsonError ? error.message : 'a plugin failed to describe the endpoint';
+    return errorAt(endpoint.path, `the endpoint ID cannot be derived: ${why}`);
+  }
+}
+
+/** Returns the endpoint ID of an identity text: `keccak256(utf8(text))`. */
+export function endpointId(text: string): Hex {
+  return toHex(keccak256(Buffer.from(text, 'utf8')));
 }

@@ -20,8 +20,8 @@ export {
   StateUnreadable,
   stateEngine,
   type Taken,
+  update,
 } from './state/area.ts';
 export { type DebtLine, Debts } from './state/debts.ts';
 export { MemoryArea } from './state/memory-area.ts';
 export { type Closable, StateKey, type States } from './state/store.ts';
-export { update } from './state/update.ts';

@@ -3,7 +3,7 @@ import { deepFreeze } from '../../lib/objects.ts';
 import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
 import { insideOf, withKeys } from '../../plugins-sdk/hooks/context.ts';
-import { withDefaults } from '../../plugins-sdk/schema/defaults.ts';
+import { withDefaults } from '../../plugins-sdk/schema/own-config.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { PluginProblem } from './plugin-problem.ts';
 

@@ -4,17 +4,16 @@ import { type Definition, errorAt, type Finding, type SimplePlugin, warningAt } 
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
+import type { Redact } from '../findings.ts';
 import type { Interpolated } from '../interpolate.ts';
-import type { Redact } from '../redact.ts';
-import { type PluginEntry, PluginEntrySchema } from '../schema/plugin-entry.ts';
+import { type PluginEntry, PluginEntrySchema } from '../schema/compose.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
 import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';
 import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
-import { importPlugin } from './import.ts';
+import { importPlugin, resolveSource } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
-import { isFactory, type PluginModule } from './module-exports.ts';
 import { loadedInTime, PluginProblem } from './plugin-problem.ts';
-import { resolveSource } from './source.ts';
+import { isFactory, type PluginModule } from './simple-plugin.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
 const PREFIX = 'builtin:';

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { exactNumber } from '../../lib/json/numbers.ts';
-import { isDuration, millisecondsOf } from './duration.ts';
+import { type Finding, warningAt } from '../define.ts';
+import { DURATION, isDuration, millisecondsOf } from './duration.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
 import { childPath, isRecord } from './path.ts';
 
@@ -57,4 +58,17 @@ function wants(nodes: readonly SchemaNode[], types: readonly string[]): boolean 
 function acceptsText({ types, choices }: SchemaNode, text: string): boolean {
   if (choices !== undefined) return choices.includes(text);
   return types.length === 0 || types.includes('string');
+}
+
+/** Warns of numbers that are durations in milliseconds but look like seconds. @param path config path of the value. */
+export function shortDurations(schema: TSchema, value: unknown, path: string): Finding[] {
+  const findings: Finding[] = [];
+  convert(schema, value, path, (given, nodes, at) => {
+    const plain = typeof given === 'string' ? fromText(given, nodes) : given;
+    const isShort = (node: SchemaNode) => Number(plain) > 0 && Number(plain) < Number(node.keyword(DURATION) ?? 0);
+    if (typeof plain === 'number' && nodes.some(isShort))
+      findings.push(warningAt(at, `is in milliseconds: for seconds write ${plain}s`));
+    return given;
+  });
+  return findings;
 }

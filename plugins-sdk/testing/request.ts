@@ -1,13 +1,12 @@
-import { isDeepStrictEqual } from 'node:util';
+import { inspect, isDeepStrictEqual, types } from 'node:util';
 import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
-import { asRefusal, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import { asRefusal, errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type PluginSet, routeKey } from '../../kernel/registry.ts';
 import { type ArgsOf, type AroundStage, type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Endpoint, RouteRequest } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { hint } from '../../lib/text/suggest.ts';
-import { changed, complaint, refused } from './hook-outcome.ts';
 import type { Complaint, HookOutcome, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
 import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
@@ -151,4 +150,27 @@ export class TestRequest {
       return refused(refusal);
     }
   }
+}
+
+/** Returns the outcome of a stage: a new value, or `passed` if it is absent or the given one. */
+function changed<T>(value: T | undefined, given: unknown): HookOutcome<T> {
+  return value === undefined || value === given ? { passed: true } : { value };
+}
+
+/** Returns the outcome of a refusal. `deepEqual` compares its status and message alone: headers and body are not enumerable. */
+function refused({ status, message, headers, body }: Refusal): HookOutcome<never> {
+  const outcome = { status, message, headers, body };
+  for (const name of ['headers', 'body']) Object.defineProperty(outcome, name, { enumerable: false });
+  return { refused: outcome };
+}
+
+/** Makes a complaint, whose message is the first line of its detail. */
+export function complaint(hook: string, requestId: string, detail: string): Complaint {
+  const [message = ''] = detail.split('\n', 1);
+  return { hook, requestId, message, detail };
+}
+
+/** Returns the text of an error, for complaints. */
+export function errorText(error: unknown): string {
+  return types.isNativeError(error) ? errorForLog(error) : inspect(error);
 }

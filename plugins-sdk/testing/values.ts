@@ -1,6 +1,6 @@
 import { Refusal } from '../../kernel/refusal.ts';
 import { type StageName, stageOf } from '../../kernel/stages.ts';
-import type { Awaitable, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
+import type { Awaitable, Endpoint, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import { AskedQuestion } from '../question.ts';
@@ -29,6 +29,20 @@ export interface AnyInput extends Omit<Given, keyof DefaultInputs>, Omit<Default
 
 function outgoingFor(given: Partial<OutgoingRequest> = {}): OutgoingRequest {
   return Object.freeze({ method: 'GET', url: 'https://api.example.com/', headers: {}, body: undefined, ...given });
+}
+
+/** Makes an endpoint for requests of a test. @param members those that matter to the test. */
+export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
+  return Object.freeze({
+    id: `0x${'11'.repeat(32)}` as const,
+    api: 'test-api',
+    name: 'test-endpoint',
+    mode: 'sync',
+    auth: [{ type: 'free' }],
+    block: {},
+    apiBlock: {},
+    ...members,
+  });
 }
 
 /** Makes a question for a test. Its `with` takes other parameters, but its request stays the same. */

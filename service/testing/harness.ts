@@ -2,12 +2,12 @@ import { checkBehaviour, checkMember } from '../../config/plugins/check-definiti
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
-import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
-import { complaint, errorText } from '../../plugins-sdk/testing/hook-outcome.ts';
 import type { Complaint } from '../../plugins-sdk/testing/inputs.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import { type HarnessOptions, PluginHarness, type Serve } from '../../plugins-sdk/testing/plugin-harness.ts';
+import { complaint, errorText } from '../../plugins-sdk/testing/request.ts';
 import { TestClock } from '../../plugins-sdk/testing/test-clock.ts';
+import { testEndpoint } from '../../plugins-sdk/testing/values.ts';
 import { inBackground } from '../background.ts';
 import { MeterRegistry } from '../meter-registry.ts';
 import { createPluginSet } from '../plugin-set.ts';

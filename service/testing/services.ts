@@ -4,7 +4,7 @@ import { silentLog } from '../../plugins-sdk/log.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { StateStore } from '../../plugins-sdk/state/store.ts';
-import { testEndpoint } from '../../plugins-sdk/testing/endpoint.ts';
+import { testEndpoint } from '../../plugins-sdk/testing/values.ts';
 import { describeService } from '../description.ts';
 import { StatusParts } from '../status.ts';
 

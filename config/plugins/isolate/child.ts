@@ -1,9 +1,8 @@
 import { Socket } from 'node:net';
 import { errorForLog } from '../../../kernel/refusal.ts';
 import { clipped } from '../../../lib/text/clipped.ts';
-import { exportsOf, isFactory, NO_DEFAULT, type PluginModule } from '../module-exports.ts';
 import { PluginProblem } from '../plugin-problem.ts';
-import { isDefinition, simplePlugin } from '../simple-plugin.ts';
+import { exportsOf, isDefinition, isFactory, NO_DEFAULT, type PluginModule, simplePlugin } from '../simple-plugin.ts';
 import { Call, type Called, report } from './child-call.ts';
 import { lock } from './lock.ts';
 import { LONGEST_TEXT, lineSplitter, ORDERS, type Order, type Shape, type Thrown } from './protocol.ts';

@@ -2,7 +2,7 @@ import type { ConfigKey } from '../../../plugins-sdk/config-key.ts';
 import type { Behaviour, SimplePlugin } from '../../../plugins-sdk/define.ts';
 import type { Services } from '../../../plugins-sdk/services.ts';
 import { hooksWithKeys } from '../endpoint-keys.ts';
-import type { PluginModule } from '../module-exports.ts';
+import type { PluginModule } from '../simple-plugin.ts';
 import { bundlePlugin } from './bundle.ts';
 import { type HookContext, PluginHost } from './host.ts';
 import { PluginProcess } from './process.ts';
