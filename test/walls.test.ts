@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1259, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2027 },
+  lib: { lines: 2029 },
   'plugins-sdk': { lines: 3334 },
   config: { lines: 2527 },
   service: { lines: 2936 },

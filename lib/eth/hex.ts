@@ -1,15 +1,7 @@
-import { createRequire } from 'node:module';
 import { clipped } from '../text/clipped.ts';
+import { keccak256 } from './keccak.ts';
 
-const require = createRequire(import.meta.url);
-
-/** Loaded from the file of this hash alone: the package's main entry contains every hash function. */
-const { createKeccak }: Pick<typeof import('hash-wasm'), 'createKeccak'> = require('hash-wasm/dist/keccak.umd.min.js');
-
-const hasher = await createKeccak(256);
-
-/** Returns the 32 bytes of Ethereum's Keccak-256, whose padding is not that of SHA3-256 (FIPS 202). */
-export const keccak256 = (bytes: Uint8Array): Uint8Array => hasher.init().update(bytes).digest('binary');
+export { keccak256 };
 
 /** `0x` and hex digits. The type cannot express that their number is even; {@link isHex} checks it. */
 export type Hex = `0x${string}`;
