@@ -16,7 +16,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { attemptsOf } from '../shared/attempts.ts';
 import { isSold } from '../shared/discovery.ts';
-import { givenBack, Payments, paymentKeys } from '../shared/payments.ts';
+import { Payments, paymentKeys } from '../shared/payments.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { facilitatorsFor, SETTLE_PART } from './facilitators.ts';
 import { fingerprintOf, identifiersOf, type Sold, soldAgain } from './kept-answers.ts';
@@ -122,6 +122,8 @@ function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) 
   };
 }
 
+const unsold = () => new Refusal(402, 'Payment required', { reason: 'the answer is not the one that was sold' });
+
 /** Makes the functions of the other stages. @param budget milliseconds per request. @param node the signer's address. */
 function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: string): Taps {
   return {
@@ -136,7 +138,6 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
     answer: (question, exchange) => {
       const visit = visits.get(exchange);
       if (visit === undefined) return undefined;
-      if (visit.purchase?.isReleased) throw givenBack();
       visit.fingerprint = fingerprintOf(question);
       const { sold } = visit;
       if (sold === undefined) return undefined;
@@ -147,11 +148,10 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
     approve: async (answer, exchange, { signal }) => {
       const { purchase, sold, fingerprint = '', spent = 0 } = visits.get(exchange) ?? {};
       // Another answer in place of the sold one would be unpaid.
-      if (sold !== undefined && sold.answer !== answer.json) throw givenBack();
+      if (sold !== undefined && sold.answer !== answer.json) throw unsold();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - spent;
-      purchase.settlement ??= bought.settle(purchase, () => signal.aborted || performance.now() > latest);
-      await purchase.settlement;
+      await bought.settle(purchase, () => signal.aborted || performance.now() > latest);
       await purchase.identified?.keep(answer, fingerprint, exchange);
     },
     concluded: (outcome, exchange) => {

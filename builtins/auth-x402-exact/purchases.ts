@@ -32,10 +32,8 @@ export interface Purchase extends Wanted {
   readonly isInDoubt: boolean;
   /** The facilitator that found the payment valid. */
   verifier?: Facilitator;
-  /** The settlement, begun once: a payment buys its request, however many answers the mode gives, in turn or at once. */
-  settlement?: Promise<void>;
-  /** Whether the payment was given back: a further answer of the request would be unpaid. */
-  isReleased?: true;
+  /** Whether a facilitator may have been asked to settle the payment. */
+  isSettling?: true;
 }
 
 const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
@@ -97,8 +95,7 @@ export class Purchases {
 
   /** Gives the payment of a failed request back, unless its settlement has begun. */
   async release(purchase: Purchase): Promise<void> {
-    if (purchase.settlement !== undefined) return;
-    purchase.isReleased = true;
+    if (purchase.isSettling) return;
     this.counts.add('released');
     await this.#letGo(purchase);
   }
@@ -135,6 +132,7 @@ export class Purchases {
    */
   async settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     const { payment, exchange, verifier, ticket } = purchase;
+    purchase.isSettling = true;
     // Marked before the facilitator is asked: if the process dies from here on, `payments --reconcile` finds the mark.
     await this.#begin(purchase, isTooLate);
     const fields = { ...detailsOf(ticket.about), said: 'the service has ended' };

@@ -16,7 +16,7 @@ import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { attemptsOf } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy } from '../shared/payment-facts.ts';
-import { givenBack, Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
+import { Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
 import { challenge } from './challenge.ts';
 import { ledgerIn } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
@@ -70,8 +70,6 @@ const keys = paymentKeys('x402');
 
 /** The payment that admitted a request. */
 interface Bought extends Redeemed {
-  /** What became of the payment. The first answer spends it; it covers all answers of its request. */
-  status: 'held' | 'spent' | 'returned';
   /** Ends the debt to the payer. Called once the payer has an answer, or has the payment back. */
   answered(): void;
 }
@@ -93,11 +91,6 @@ export const authX402 = definePlugin({
       : {},
 });
 
-/** Refuses further answers of a request whose payment was given back: a mode may go on after a refusal. */
-function refuseUnpaid(_: unknown, exchange: Exchange): undefined {
-  if (redeemed.get(exchange)?.status === 'returned') throw givenBack();
-}
-
 /** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */
 function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
   const refund = async (payment: Bought, refusal: Refusal, exchange: Exchange): Promise<void> => {
@@ -106,14 +99,13 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
   };
   return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
     const payment = redeemed.get(exchange);
-    // Once per request, however many payments its endpoint accepts.
     if (payment === undefined) {
+      // Once per request, however many payments its endpoint accepts.
       const ended = attempts.refusedAs(exchange, outcome);
       if (ended !== undefined) reports.counts.add(ended);
+      return undefined;
     }
     // A client that leaves gets no refund: else it could have the upstream work for free.
-    if (payment?.status !== 'held') return undefined;
-    payment.status = outcome.kind === 'refused' ? 'returned' : 'spent';
     if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
     payment.answered();
     // In the background: this mark is for operators only, so the response need not wait for it.
@@ -157,7 +149,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     // The name has the signer in it: a proof that the payer did not sign cannot even hold the payment, and so block the payer.
     const ticket = ticketFor(`${proof.txHash}:${signer}`, aboutOf(facts, exchange, termsOf(method), now()));
     const bought = await redemptions.redeem({ ticket, verify, isOver });
-    redeemed.set(exchange, { ...bought, status: 'held', answered: debts.owe(lostOf(ticket)) });
+    redeemed.set(exchange, { ...bought, answered: debts.owe(lostOf(ticket)) });
     paidBy.set(exchange, { network: ticket.about.network, ...facts });
     reports.tell(ticket.about, exchange.endpoint, 'redeemed');
   };
@@ -176,7 +168,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     return true;
   };
   const concluded = settlement(redemptions, reports, services.background);
-  const hooks = { authenticate: { x402: authenticate }, answer: refuseUnpaid, approve: refuseUnpaid, concluded };
+  const hooks = { authenticate: { x402: authenticate }, concluded };
   const operations = operationsOn(payments, services.log);
   return { start: () => redemptions.start(), stop: () => client.close(), hooks, operations };
 }

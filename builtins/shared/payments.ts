@@ -59,9 +59,6 @@ const RETRIES = 120;
 
 const lasting = (life = 0) => Math.max(life, ENDED_TTL_MS);
 
-/** Makes the refusal of a request that goes on after its payment was given back, as in a mode that makes several answers. */
-export const givenBack = () => new Refusal(402, 'Payment required', { reason: 'the payment was given back' });
-
 /** Makes the refusal of a payment that could not be checked; clients may retry. @param fault `false` if they may be to blame. */
 export function unavailable(reason: string, failureClass?: FailureClass, fault = true): Refusal {
   return new Refusal(401, 'Payment verification unavailable', { reason, failureClass, fault });
