@@ -16,8 +16,8 @@ const VARIABLES = [
   ['  SERVICE_WATCHDOG', 'Seconds after which a service that hangs ends itself; 0: never (default: 30)'],
 ];
 
-/** Runs a command; resolves with the exit code. */
-type Act = (spec: CommandSpec, given: Given, argument: string) => Promise<number>;
+/** Runs a command; resolves with the exit code, unless that is 0. */
+type Act = (spec: CommandSpec, given: Given, argument: string) => Promise<number | void>;
 
 /**
  * Parses a command line and runs its command; resolves with the exit code.
@@ -43,7 +43,7 @@ export async function runCommandLine(
 /** Runs the matched command. Adds a suggestion to cac's error for an unknown option, and removes the marks from its texts. */
 async function run(cli: CAC): Promise<number> {
   try {
-    return await cli.runMatchedCommand();
+    return (await cli.runMatchedCommand()) ?? 0;
   } catch (error) {
     if (error instanceof Error) error.message = error.message.replaceAll(MARK, '');
     const [text, typed = ''] = /^Unknown option `(--.+)`$/.exec(error instanceof Error ? error.message : '') ?? [];

@@ -3,7 +3,6 @@ import { definitions } from '../../service/index.ts';
 import { print } from '../../service/terminal.ts';
 
 /** Prints the JSON Schema of the config file, for editors. */
-export async function printSchema(): Promise<number> {
+export async function printSchema(): Promise<void> {
   await print(`${JSON.stringify(composeSchema(definitions()), undefined, 2)}\n`);
-  return 0;
 }

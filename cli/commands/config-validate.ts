@@ -8,7 +8,7 @@ import { findingJson, printJson } from '../json-output.ts';
 import { givenConfig } from './given-config.ts';
 
 /** Checks a config file: endpoint IDs go to stdout, warnings to stderr. */
-export async function validateConfig(given: Given): Promise<number> {
+export async function validateConfig(given: Given): Promise<void> {
   const ofVariables: LocatedFinding[] = [];
   const loaded = await givenConfig(given, (finding) => ofVariables.push(finding));
   const { endpoints, explained } = loaded;
@@ -20,8 +20,7 @@ export async function validateConfig(given: Given): Promise<number> {
     const ids = explained.map(({ endpoint: { api, name, id }, text }) => {
       return { api, endpoint: name, endpointId: id, ...(given.flag('explain') && { explained: text }) };
     });
-    await printJson({ ok: true, endpoints: ids, warnings: warnings.map(findingJson), recommendations });
-    return 0;
+    return printJson({ ok: true, endpoints: ids, warnings: warnings.map(findingJson), recommendations });
   }
   const lines = explained.flatMap(({ endpoint: { api, name, id }, text }) => {
     const line = escapeUnprintable(`${api}/${name} ${id}`);
@@ -30,5 +29,4 @@ export async function validateConfig(given: Given): Promise<number> {
   await complain('warning', warnings.map(locatedLine));
   await complain('recommendation', recommendations);
   await print(lines.map((line) => `${line}\n`).join(''));
-  return 0;
 }

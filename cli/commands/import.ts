@@ -18,7 +18,7 @@ import { printJson } from '../json-output.ts';
 const MAX_CONFIG = 1024 * 1024;
 
 /** Makes a config of an OpenAPI document: a new file, additions to an existing one, or text on stdout. */
-export async function importOpenApi(given: Given, source: string): Promise<number> {
+export async function importOpenApi(given: Given, source: string): Promise<void> {
   const out = given.optional('out');
   const file = out === undefined ? undefined : userPath(out);
   const before = await existing(file, out, given);
@@ -33,7 +33,6 @@ export async function importOpenApi(given: Given, source: string): Promise<numbe
   const made = file === undefined ? { config: text } : { file };
   if (isJson) await printJson({ ok: true, ...made, added, notes, leftOut: imported.leftOut });
   else if (file === undefined) await print(text);
-  return 0;
 }
 
 /** Puts the file or URL before the message of an error. */

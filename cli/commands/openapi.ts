@@ -6,9 +6,8 @@ import type { Given } from '../arguments.ts';
 import { givenConfig } from './given-config.ts';
 
 /** Prints the document of `GET /openapi.json`, served or not. An endpoint whose ID depends on an unset variable is left out. */
-export async function printOpenApi(given: Given): Promise<number> {
+export async function printOpenApi(given: Given): Promise<void> {
   const loaded = await givenConfig(given);
   await complain('warning', loaded.warnings.map(locatedLine));
   await print(`${JSON.stringify(describeService({ ...loaded, version: packageVersion() }).document, undefined, 2)}\n`);
-  return 0;
 }

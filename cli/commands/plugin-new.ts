@@ -12,7 +12,7 @@ const LONGEST_NAME = 64;
 const SIMPLEST = 'hooks';
 
 /** Writes a plugin and its test, and prints the next steps. */
-export async function newPlugin(given: Given, name: string): Promise<number> {
+export async function newPlugin(given: Given, name: string): Promise<void> {
   checkName(name);
   const kind = given.optional('kind') ?? SIMPLEST;
   const known = await kinds();
@@ -30,7 +30,6 @@ Run its test:
 
 Use it, in a config file beside it:
 ${usage}`);
-  return 0;
 }
 
 /** Checks the plugin's name, which its files get, too. @throws UsageError */

@@ -7,11 +7,10 @@ import { printJson } from '../json-output.ts';
 import { givenService } from './given-config.ts';
 
 /** Prints every stage in order with its failure policy, plugins and budgets; then the routes and the observers. */
-export async function printPlugins(given: Given): Promise<number> {
+export async function printPlugins(given: Given): Promise<void> {
   const shown = shownOf(await listPlugins(await givenService(given)));
   if (given.flag('json')) await printJson({ ok: true, ...shown });
   else await print(`${tableOf(shown).join('\n')}\n`);
-  return 0;
 }
 
 const inner = stageNames.filter((stage) => stage !== 'route');

@@ -17,11 +17,10 @@ const EXAMPLE_PORT = 9464;
 const REACHABLE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** Prints the status of each process of a running service. */
-export async function printStatus(given: Given): Promise<number> {
+export async function printStatus(given: Given): Promise<void> {
   const processes = await shownAt(await statusUrl(given));
   if (given.flag('json')) await printJson({ ok: true, processes });
   else await print(processes.map(yamlOf).join('---\n'));
-  return 0;
 }
 
 /** Returns the URL of the status. @throws UsageError unless exactly one option is given, Error for a config without a port. */

@@ -10,8 +10,8 @@ export interface CommandSpec {
   readonly group: (typeof GROUPS)[number];
   readonly description: string;
   readonly options: readonly OptionSpec[];
-  /** Does the work and resolves with the exit code. */
-  run(given: Given, argument: string): Promise<number>;
+  /** Does the work. Resolves with the exit code, unless that is 0. */
+  run(given: Given, argument: string): Promise<number | void>;
 }
 
 /** Makes the option for a config file. @param description the command's use of it. */

@@ -20,7 +20,7 @@ const MAX_BODY = 1000;
 const OPTION = 'option --param <name=text>';
 
 /** Asks an upstream once, and prints its answer, the paths in it, and the value that would be signed for each. */
-export async function tryOnce(given: Given, name: string): Promise<number> {
+export async function tryOnce(given: Given, name: string): Promise<void> {
   const service = await givenService(given);
   const texts = parametersIn(given.all('param'));
   const isJson = given.flag('json');
@@ -36,8 +36,7 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
   const { request, data, values, own } = await tryEndpoint(service, name, parameters, log);
   if (isJson) {
     const more = { ...(own && { own }), ...(warnings.length > 0 && { warnings }) };
-    await printJson({ ok: true, request, data, values, ...more }, unmarkedJson);
-    return 0;
+    return printJson({ ok: true, request, data, values, ...more }, unmarkedJson);
   }
   const lines = unmarkedJson(JSON.stringify(data, undefined, 2)).split('\n');
   const more = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : [];
@@ -58,7 +57,6 @@ export async function tryOnce(given: Given, name: string): Promise<number> {
     ...(own === undefined ? [] : ['', `As configured, ${own.type} of ${own.path}: ${outcome(own)}`]),
   ];
   await print(shown.map((line) => `${escapeUnprintable(line)}\n`).join(''));
-  return 0;
 }
 
 /** Splits options into names and texts. @throws UsageError for an invalid option, and for a name that is given twice. */

@@ -21,9 +21,9 @@ const MAX_MEBIBYTES = 16;
  * Checks a saved answer, off chain: the JSON body of a sync response, a complete async record, or an SSE frame.
  *
  * @param file the answer's path, or `-` for stdin.
- * @returns 0. @throws Error for an answer that is not valid.
+ * @throws Error for an answer that is not valid.
  */
-export async function verify(given: Given, file: string): Promise<number> {
+export async function verify(given: Given, file: string): Promise<void> {
   requireWith(given, 'config', ['env']);
   const options = readOptions(given);
   const source = file === '-' ? 'stdin' : userPath(file);
@@ -37,13 +37,9 @@ export async function verify(given: Given, file: string): Promise<number> {
     throw Object.assign(new Error(`${source}: ${result.message}${cure}`), { reason: result.reason });
   }
   const values = decodedValues(given, source, result, known);
-  if (given.flag('json')) {
-    await printJson({ ...result, ...(values && { values }) });
-    return 0;
-  }
+  if (given.flag('json')) return printJson({ ...result, ...(values && { values }) });
   const lines = [...verificationLines(result, asked?.defaults ?? []), ...(values ?? []).map(valueLine)];
   await print(`${lines.map(escapeUnprintable).join('\n')}\n`);
-  return 0;
 }
 
 /** Explains why parameters that look right may differ from those of the request. */
