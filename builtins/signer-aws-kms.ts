@@ -1,6 +1,6 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../lib/eth/signatures.ts';
-import { optionalPackage } from '../lib/process/optional-package.ts';
+import { optionalPackage } from '../lib/process/packages.ts';
 import { checkPlainHttp, closedObject } from '../plugins-sdk/config.ts';
 import { definePlugin, type HttpClient, RequestFailure, type Static, Type } from '../plugins-sdk/index.ts';
 import { type Address, type OpenSigner, signersIn, signerType } from '../plugins-sdk/signing.ts';

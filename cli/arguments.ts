@@ -1,4 +1,4 @@
-import { nearest } from '../lib/text/suggest.ts';
+import { nearest } from '../lib/suggest.ts';
 
 /** An option of a command. */
 export interface OptionSpec {

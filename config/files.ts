@@ -2,7 +2,7 @@ import { constants, createReadStream, fstatSync, open } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { withTimeout } from '../lib/time/with-timeout.ts';
+import { withTimeout } from '../lib/time.ts';
 import { errorAt } from '../plugins-sdk/define.ts';
 import { ConfigErrors } from './findings.ts';
 

@@ -1,5 +1,5 @@
 import { errorForLog } from '../kernel/refusal.ts';
-import { clipped } from '../lib/text/clipped.ts';
+import { clipped } from '../lib/text.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { printable } from '../plugins-sdk/schema/path.ts';
 

@@ -1,7 +1,7 @@
 /** The SDK's entry for plugins with config keys: schemas, the keys that the service itself reads, and checks beyond schemas. */
 
 export { httpTarget } from '../lib/http/target.ts';
-export { LONGEST_TIMER } from '../lib/time/timer.ts';
+export { LONGEST_TIMER } from '../lib/time.ts';
 export {
   apiPath,
   authPath,

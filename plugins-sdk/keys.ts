@@ -1,6 +1,6 @@
 import { type Static, type TNumberOptions, Type } from 'typebox';
 import type { Endpoint, Json } from '../kernel/values.ts';
-import { LONGEST_TIMER } from '../lib/time/timer.ts';
+import { LONGEST_TIMER } from '../lib/time.ts';
 import { configKey, optionalKey } from './config-key.ts';
 import { closedObject } from './schema/close.ts';
 import { DURATION } from './schema/duration.ts';

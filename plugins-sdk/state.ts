@@ -2,8 +2,8 @@
 
 export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
 export { takeFrom } from '../lib/bounded/token-buckets.ts';
-export { randomId } from '../lib/eth/random-id.ts';
-export { steadyClock } from '../lib/time/steady-clock.ts';
+export { randomId } from '../lib/eth/hex.ts';
+export { steadyClock } from '../lib/time.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
 export type { Workers } from './services.ts';
 export type { Flight } from './stage-functions.ts';

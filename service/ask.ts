@@ -6,7 +6,7 @@ import type { Observer } from '../kernel/hooks.ts';
 import { isStream, type Pipeline } from '../kernel/pipeline.ts';
 import { asRefusal, errorForLog } from '../kernel/refusal.ts';
 import type { BodyStream, Parameters } from '../kernel/values.ts';
-import { deferred } from '../lib/time/deferred.ts';
+import { deferred } from '../lib/time.ts';
 import { askedFor } from '../plugins-sdk/context-key.ts';
 import { takeParameters } from '../plugins-sdk/hooks/results.ts';
 import type { AskedResponse, AskOptions } from '../plugins-sdk/services.ts';

@@ -1,4 +1,4 @@
-import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
+import { LATE, withTimeout } from '../lib/time.ts';
 import type { Debts } from '../plugins-sdk/state/debts.ts';
 
 /** Milliseconds that work in flight has to finish after a signal, without open debts and with them. */

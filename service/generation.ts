@@ -5,7 +5,7 @@ import { WaitGroup } from '../kernel/exchange.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import type { Registration } from '../kernel/registry.ts';
-import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
+import { LATE, withTimeout } from '../lib/time.ts';
 import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import type { Log } from '../plugins-sdk/log.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { ListenAddress } from '../lib/http/listen.ts';
-import { atMostEvery } from '../lib/time/at-most-every.ts';
+import { atMostEvery } from '../lib/time.ts';
 import { checkHost } from '../plugins-sdk/checks.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey, Type } from '../plugins-sdk/config-key.ts';

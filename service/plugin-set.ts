@@ -2,7 +2,7 @@ import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, register } from '../kernel/registry.ts';
-import { withTimeout } from '../lib/time/with-timeout.ts';
+import { withTimeout } from '../lib/time.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 
 /** Milliseconds that a plugin has to start. */

@@ -1,6 +1,6 @@
 import { control } from '../kernel/exchange.ts';
 import type { CallEvent, StageEvent } from '../kernel/hooks.ts';
-import { clipped } from '../lib/text/clipped.ts';
+import { clipped } from '../lib/text.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey } from '../plugins-sdk/config-key.ts';
 import { unknownEndpointId } from '../plugins-sdk/context-key.ts';

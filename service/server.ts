@@ -3,7 +3,7 @@ import { drain } from '../http/drain.ts';
 import { Connections, createHttpServer } from '../http/limits.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { surviveRefusals } from '../lib/http/listen.ts';
-import { withTimeout } from '../lib/time/with-timeout.ts';
+import { withTimeout } from '../lib/time.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Phase } from '../plugins-sdk/services.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';

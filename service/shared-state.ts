@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorForLog } from '../kernel/refusal.ts';
-import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
+import { LATE, withTimeout } from '../lib/time.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import {

@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../config/index.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import type { Address } from '../lib/eth/hex.ts';
-import { LATE, withTimeout } from '../lib/time/with-timeout.ts';
+import { LATE, withTimeout } from '../lib/time.ts';
 import { signerKey } from '../plugins-sdk/keys.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';

@@ -1,4 +1,4 @@
-import { unicodeEscape } from '../lib/text/unicode-escape.ts';
+import { unicodeEscape } from '../lib/text.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 /** A quick first test: most texts are ASCII. */

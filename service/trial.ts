@@ -7,7 +7,7 @@ import { decodeAbi } from '../lib/eth/decode-abi.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
 import { markedMembers, parseAllMarked, unmarked, unmarkedJson } from '../lib/json/numbers.ts';
-import { nearest } from '../lib/text/suggest.ts';
+import { nearest } from '../lib/suggest.ts';
 import { redirectTarget, writtenParameters } from '../plugins-sdk/context-key.ts';
 import {
   type ApiResponse,

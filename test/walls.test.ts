@@ -153,11 +153,11 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1259, files: 9 },
   http: { lines: 524, files: 7 },
-  lib: { lines: 2029 },
+  lib: { lines: 2026 },
   'plugins-sdk': { lines: 3334 },
   config: { lines: 2527 },
   service: { lines: 2936 },
-  builtins: { lines: 14108 },
+  builtins: { lines: 14110 },
   cli: { lines: 2893 },
   verify: { lines: 1400 },
   tools: { lines: 1288 },

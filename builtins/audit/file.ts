@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { withTimeout } from '../../lib/time.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { codeOf, explained, realFile } from '../shared/file-faults.ts';

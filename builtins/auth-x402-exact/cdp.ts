@@ -1,6 +1,6 @@
 /** Makes the tokens (JWT) that the Coinbase Developer Platform requires with each request to its facilitator. */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { pemText } from '../../lib/text/pem.ts';
+import { pemText } from '../../lib/text.ts';
 
 /** Seconds for which a token is valid. */
 const VALID_SECONDS = 120;

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { errorText } from '../../lib/text.ts';
 import {
   answerHeaders,
   type Exchange,
@@ -111,7 +112,7 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
         const kept = (text: string | undefined) => (text === undefined || text === own ? record : text);
         await update(area, key, kept, { ttl: KEPT_MS, durable: true });
       } catch (error) {
-        const fields = { requestId: exchange.requestId, error: error instanceof Error ? error.message : String(error) };
+        const fields = { requestId: exchange.requestId, error: errorText(error) };
         log.warn('an answer could not be kept for the identifier of its payment', fields);
       }
     },

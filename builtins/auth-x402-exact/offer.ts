@@ -1,6 +1,6 @@
 /** The price of a request, by the config or a plugin, and the 402 that states it: `PaymentRequired` of x402, version 2. */
 import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
-import { hint } from '../../lib/text/suggest.ts';
+import { hint } from '../../lib/suggest.ts';
 import { keys, type Parameter } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,

@@ -1,7 +1,5 @@
-/** The operators' commands for standard payments; one asks the chain about payments whose outcome is unknown. */
 import { Compile } from 'typebox/compile';
-import { isSameHex } from '../../lib/eth/hex.ts';
-import { randomId } from '../../lib/eth/random-id.ts';
+import { isSameHex, randomId } from '../../lib/eth/hex.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
 import { type Hex, type HttpClient, type Services, Type } from '../../plugins-sdk/index.ts';
@@ -22,6 +20,8 @@ import { paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
 import { detailsOf } from './purchases.ts';
 import { TYPE } from './terms.ts';
+
+/** The operators' commands for standard payments; one asks the chain about payments whose outcome is unknown. */
 
 /** What the chain shows of an authorisation. */
 interface Found {

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { Compile } from 'typebox/compile';
 import { type Address, isSameHex } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
-import { ethers } from '../../lib/process/lazy.ts';
+import { ethers } from '../../lib/process/packages.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { type Offer, type Quote, refusal, type Way } from './offer.ts';

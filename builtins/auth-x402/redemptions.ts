@@ -1,4 +1,4 @@
-import { atMostEvery } from '../../lib/time/at-most-every.ts';
+import { atMostEvery } from '../../lib/time.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';

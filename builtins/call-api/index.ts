@@ -1,6 +1,6 @@
 import type { Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { loadSoon, undici } from '../../lib/process/lazy.ts';
+import { loadSoon, undici } from '../../lib/process/packages.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
 import {
   ContextKey,

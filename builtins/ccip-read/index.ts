@@ -1,4 +1,4 @@
-import { ethers } from '../../lib/process/lazy.ts';
+import { ethers } from '../../lib/process/packages.ts';
 import { optionalKey } from '../../plugins-sdk/config.ts';
 import {
   type AskedResponse,

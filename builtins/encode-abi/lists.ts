@@ -1,4 +1,4 @@
-import { nearest } from '../../lib/text/suggest.ts';
+import { nearest } from '../../lib/suggest.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from '../shared/json-path/index.ts';
 import { operatorPaths } from '../shared/json-path/operator-paths.ts';
 import { type AbiType, parseType, typeNames } from './abi.ts';

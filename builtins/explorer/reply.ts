@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
+import { unicodeEscape } from '../../lib/text.ts';
 import type { HttpResponse } from '../../plugins-sdk/index.ts';
 import type { PageData } from './data.ts';
 

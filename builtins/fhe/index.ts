@@ -1,5 +1,5 @@
 import { checksumAddress } from '../../lib/eth/hex.ts';
-import { ethers } from '../../lib/process/lazy.ts';
+import { ethers } from '../../lib/process/packages.ts';
 import {
   addressSchema,
   type CheckContext,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
-import { errorText } from '../../lib/text/error-text.ts';
+import { errorText } from '../../lib/text.ts';
 import type { Ciphertext, Report, Task } from './protocol.ts';
 import { tell } from './spawn.ts';
 

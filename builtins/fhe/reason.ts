@@ -1,4 +1,4 @@
-import { clipped } from '../../lib/text/clipped.ts';
+import { clipped } from '../../lib/text.ts';
 
 /** Most characters of a reason in the log. */
 const LONGEST_REASON = 500;

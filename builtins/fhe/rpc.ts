@@ -1,6 +1,7 @@
 import { createHttpClient } from '../../lib/http/client/index.ts';
 import { createJsonRpc } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../lib/http/target.ts';
+import { errorText } from '../../lib/text.ts';
 
 /** Timeout of one call, in milliseconds. */
 const CALL_TIMEOUT_MS = 10_000;
@@ -32,7 +33,7 @@ export function connectRpc(url: string) {
       try {
         return await rpc(method, params, { timeout: CALL_TIMEOUT_MS, signal });
       } catch (error) {
-        const failure = new Error(`settings.fhe.rpcUrl, ${error instanceof Error ? error.message : String(error)}`);
+        const failure = new Error(`settings.fhe.rpcUrl, ${errorText(error)}`);
         fail(failure);
         throw failure;
       }

@@ -1,6 +1,6 @@
 import { trustedJson } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { optionalPackage } from '../../lib/process/optional-package.ts';
+import { optionalPackage } from '../../lib/process/packages.ts';
 import {
   type Exchange,
   type HttpResponse,

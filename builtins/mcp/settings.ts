@@ -1,4 +1,4 @@
-import { hint } from '../../lib/text/suggest.ts';
+import { hint } from '../../lib/suggest.ts';
 import {
   type CheckContext,
   closedObject,

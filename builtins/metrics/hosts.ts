@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { atMostEvery } from '../../lib/time/at-most-every.ts';
+import { atMostEvery } from '../../lib/time.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import type { Page } from './server.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type ListenAddress, listen, surviveRefusals, urlOf } from '../../lib/http/listen.ts';
-import { atMostEvery } from '../../lib/time/at-most-every.ts';
+import { atMostEvery } from '../../lib/time.ts';
 import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
 import { type ConnectionLimit, limitConnections } from '../../plugins-sdk/observe.ts';
 

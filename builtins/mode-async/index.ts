@@ -1,3 +1,4 @@
+import { errorText } from '../../lib/text.ts';
 import { type EndpointDraft, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
 import {
   answerHeaders,
@@ -58,7 +59,7 @@ async function finish(store: Records, id: string, run: Run, exchange: Exchange, 
     await processing;
     await store.end(id, end);
   } catch (error) {
-    log.error(LOST, { requestId, error: error instanceof Error ? error.message : String(error) });
+    log.error(LOST, { requestId, error: errorText(error) });
   } finally {
     written();
   }

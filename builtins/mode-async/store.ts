@@ -1,4 +1,4 @@
-import { steadyClock } from '../../lib/time/steady-clock.ts';
+import { steadyClock } from '../../lib/time.ts';
 
 /** Milliseconds for which an unfinished request is kept from its start, even if its process has died. */
 export const UNFINISHED_TTL_MS = 600_000;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { isMarked, parseExact, unmarkedJson } from '../../lib/json/numbers.ts';
-import { clipped } from '../../lib/text/clipped.ts';
+import { clipped } from '../../lib/text.ts';
 import {
   AskedQuestion,
   type Exchange,

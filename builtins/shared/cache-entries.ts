@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { LRUCache } from 'lru-cache';
-import { steadyClock } from '../../lib/time/steady-clock.ts';
+import { steadyClock } from '../../lib/time.ts';
 
 /** The lifetime and the size of an entry. */
 export interface CacheTerms {

@@ -1,5 +1,5 @@
 /** Indexes payments: those without a known end, and those of a transaction or nonce. */
-import { randomId } from '../../lib/eth/random-id.ts';
+import { randomId } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { type StateArea, update } from '../../plugins-sdk/state.ts';

@@ -1,5 +1,5 @@
 /** Operators' commands on the payments of any scheme: list, show and release. */
-import { errorText } from '../../lib/text/error-text.ts';
+import { errorText } from '../../lib/text.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import { isHeld, type Mark, MOST_REFUNDS, type Payment, type PaymentState } from './payment-mark.ts';

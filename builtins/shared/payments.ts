@@ -1,5 +1,5 @@
 /** Holds a payment for a request, records its use and ends the hold, whatever fails. Both schemes share one record, the mark. */
-import { randomId } from '../../lib/eth/random-id.ts';
+import { randomId } from '../../lib/eth/hex.ts';
 import { Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import {

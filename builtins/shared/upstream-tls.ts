@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { pemText } from '../../lib/text/pem.ts';
+import { pemText } from '../../lib/text.ts';
 import {
   checkAuthorities,
   closedObject,

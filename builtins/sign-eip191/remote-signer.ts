@@ -1,7 +1,8 @@
 import { Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { errorText } from '../../lib/text.ts';
+import { withTimeout } from '../../lib/time.ts';
 import { type Exchange, type Hex, type Log, Refusal } from '../../plugins-sdk/index.ts';
 import type { Meters } from '../../plugins-sdk/observe.ts';
 import type { SignerInUse, SignerRole, Statement } from '../../plugins-sdk/signing.ts';
@@ -121,7 +122,7 @@ export class RemoteSigner {
 }
 
 function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
+  return errorText(error).slice(0, LONGEST_REASON);
 }
 
 /** Registers the metrics of signers outside this process. @param isAvailable whether all of them sign. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { RootDatabase } from 'lmdb';
 import { isRecord } from '../../lib/json/value.ts';
+import { errorText } from '../../lib/text.ts';
 import {
   type CompareAndSetOptions,
   type Conflict,
@@ -169,5 +170,5 @@ function bucketOf(entry: Entry | undefined): { readonly used: number; readonly a
 async function reasonOf(error: unknown): Promise<string> {
   const isCommit = error instanceof Error && 'commitError' in error;
   const cause: unknown = isCommit ? await Promise.resolve(error.commitError).catch((reason: unknown) => reason) : error;
-  return (cause instanceof Error ? cause.message : String(cause)).replace(/: .*/s, '');
+  return errorText(cause).replace(/: .*/s, '');
 }

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { optionalPackage } from '../../lib/process/optional-package.ts';
+import { optionalPackage } from '../../lib/process/packages.ts';
 import type { RedisTarget } from './target.ts';
 
 /** One server. */

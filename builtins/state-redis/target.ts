@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { pemText } from '../../lib/text/pem.ts';
+import { errorText, pemText } from '../../lib/text.ts';
 import { closedObject } from '../../plugins-sdk/config.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 
@@ -128,7 +128,7 @@ export function problemOf(config: RedisConfig): readonly [path: string, message:
     createSecureContext(readable(config.tls));
     return undefined;
   } catch (error) {
-    return ['tls', `cannot be used: ${error instanceof Error ? error.message : String(error)}`];
+    return ['tls', `cannot be used: ${errorText(error)}`];
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Tracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
-import { optionalPackage } from '../../lib/process/optional-package.ts';
-import { atMostEvery } from '../../lib/time/at-most-every.ts';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { optionalPackage } from '../../lib/process/packages.ts';
+import { atMostEvery, withTimeout } from '../../lib/time.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import { checkVariables } from './variables.ts';
 

@@ -1,5 +1,5 @@
 import { isLoopback, isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { withTimeout } from '../../lib/time.ts';
 import {
   apiPath,
   baseUrl,

@@ -1,5 +1,5 @@
 import { type Stats, watchFile } from 'node:fs';
-import { type Deferred, deferred } from '../../lib/time/deferred.ts';
+import { type Deferred, deferred } from '../../lib/time.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import { MissingKey, overruled, signerVariables } from '../../plugins-sdk/signing/variables.ts';

@@ -1,7 +1,7 @@
 import { isFiniteJson, parseMarked, unmarkedJson } from '../../lib/json/numbers.ts';
 import { typesIn } from '../../lib/json/value.ts';
-import { clipped } from '../../lib/text/clipped.ts';
-import { hint } from '../../lib/text/suggest.ts';
+import { hint } from '../../lib/suggest.ts';
+import { clipped } from '../../lib/text.ts';
 import type { Endpoint, Json, Parameters } from '../../plugins-sdk/index.ts';
 import { keys, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { complain, print } from '../../service/terminal.ts';

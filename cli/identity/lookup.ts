@@ -1,6 +1,6 @@
 import { Resolver, resolveTxt } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { withTimeout } from '../../lib/time.ts';
 import { UsageError } from '../arguments.ts';
 
 /** Milliseconds for a lookup, retries included. */

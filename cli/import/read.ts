@@ -1,6 +1,6 @@
 import { decode, readBounded } from '../../config/files.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
-import { isDeeperThan } from '../../lib/json/depth.ts';
+import { isDeeperThan } from '../../lib/json/read.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { httpGet } from '../http-get.ts';
 

@@ -1,5 +1,5 @@
 import { Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from 'yaml';
-import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
+import { unicodeEscape } from '../../lib/text.ts';
 import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
 
 /** The most characters of a line. */

@@ -2,7 +2,7 @@ import { METHODS } from 'node:http';
 import { type TSchema, Type } from 'typebox';
 import type { Observer } from '../../kernel/hooks.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
-import { LONGEST_TIMER } from '../../lib/time/timer.ts';
+import { LONGEST_TIMER } from '../../lib/time.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
 import { closedObject } from '../../plugins-sdk/schema/close.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';

@@ -1,6 +1,6 @@
 import type { PluginSet } from '../../kernel/registry.ts';
 import type { Endpoint } from '../../kernel/values.ts';
-import { nearest } from '../../lib/text/suggest.ts';
+import { nearest } from '../../lib/suggest.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 
 const SIDES = [

@@ -1,5 +1,5 @@
 import { Check } from 'typebox/value';
-import { hint } from '../../lib/text/suggest.ts';
+import { hint } from '../../lib/suggest.ts';
 import { type Definition, errorAt, type Finding, type SimplePlugin, warningAt } from '../../plugins-sdk/define.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';

@@ -1,5 +1,5 @@
-import { hint } from '../../lib/text/suggest.ts';
-import { withTimeout } from '../../lib/time/with-timeout.ts';
+import { hint } from '../../lib/suggest.ts';
+import { withTimeout } from '../../lib/time.ts';
 
 /** Milliseconds for each step of loading a plugin: its module, the parser of its config, its factory, and its process. */
 const LOAD_TIMEOUT_MS = 30_000;

@@ -1,4 +1,4 @@
-import { LONGEST_TIMER } from '../time/timer.ts';
+import { LONGEST_TIMER } from '../time.ts';
 import type { AbortSource } from './abort-source.ts';
 
 /** Gives the slot back. Only the first call counts. */

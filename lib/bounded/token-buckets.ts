@@ -1,4 +1,4 @@
-import { steadyClock } from '../time/steady-clock.ts';
+import { steadyClock } from '../time.ts';
 import { BoundedTtlMap } from './bounded-ttl-map.ts';
 
 /** A token bucket: `max` tokens, refilled within `window` milliseconds. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
-import { ethers } from '../process/lazy.ts';
+import { ethers } from '../process/packages.ts';
 import { toHex } from './hex.ts';
 
 type Secp256k1 = typeof import('secp256k1');

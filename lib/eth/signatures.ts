@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { noble } from '../process/lazy.ts';
+import { noble } from '../process/packages.ts';
 import { addressOfPublicKey, CURVE_ORDER, recoverFromHash } from './eip191.ts';
 import { type Address, type Hex, isHex, toBytes, toHex } from './hex.ts';
 import { signatureHex } from './statements.ts';

@@ -1,5 +1,5 @@
 import type { AddressInfo, Server } from 'node:net';
-import { atMostEvery } from '../time/at-most-every.ts';
+import { atMostEvery } from '../time.ts';
 
 /** The address on which a server listens. */
 export interface ListenAddress {

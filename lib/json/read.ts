@@ -1,5 +1,4 @@
 import { MAX_JSON_DEPTH } from './canonical-json.ts';
-import { isDeeperThan } from './depth.ts';
 import { isFiniteJson } from './numbers.ts';
 import type { Json } from './value.ts';
 
@@ -26,4 +25,50 @@ export function readJson(text: string): Json {
   if (HUGE_NUMBER.test(text) && !isFiniteJson(value))
     throw new JsonLimitError('a number is too large for standard JSON');
   return value;
+}
+
+const QUOTE = 0x22;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const LOWER_CASE = 0x20;
+
+/**
+ * Checks whether JSON text opens more than `limit` arrays and objects inside each other, in one pass without parsing.
+ * It does not check that the text is valid JSON.
+ *
+ * @param json the text or, which is faster, its bytes in UTF-8
+ */
+export function isDeeperThan(json: string | Uint8Array, limit: number): boolean {
+  const bytes = typeof json === 'string' ? Buffer.from(json) : json;
+  let depth = 0;
+  // With the step in the header of `for`, V8 runs this loop at half the speed.
+  for (let at = 0; at < bytes.length; ) {
+    const byte = bytes[at] ?? 0;
+    at += 1;
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    if (byte < OPEN_BRACKET) continue;
+    // In ASCII a bracket and its brace differ in this one bit.
+    const brace = byte | LOWER_CASE;
+    if (brace === OPEN_BRACE) {
+      depth += 1;
+      if (depth > limit) return true;
+    } else if (brace === CLOSE_BRACE) depth -= 1;
+  }
+  return false;
+}
+
+/** Returns the index behind the closing quote of a string. @param from the index behind its opening quote */
+function endOfString(json: Uint8Array, from: number): number {
+  let at = from;
+  while (at < json.length) {
+    const byte = json[at] ?? 0;
+    at += 1;
+    // Most bytes are lower-case letters, which this one comparison skips.
+    if (byte > BACKSLASH) continue;
+    if (byte === QUOTE) break;
+    if (byte === BACKSLASH) at += 1;
+  }
+  return at;
 }

@@ -4,7 +4,7 @@ import type { ApiResponse, OutgoingRequest, Parameters } from '../../kernel/valu
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
 import { isPlain, isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects.ts';
-import { nearest } from '../../lib/text/suggest.ts';
+import { nearest } from '../../lib/suggest.ts';
 import { plainText } from '../results/plain.ts';
 
 /** Most characters of parameters' JSON: twice what a client may send. */

@@ -2,7 +2,7 @@ import { plainObject } from '../../kernel/refusal.ts';
 import { WrongShape } from '../../kernel/stages.ts';
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { misspelt } from '../../lib/text/suggest.ts';
+import { misspelt } from '../../lib/suggest.ts';
 
 /** The members of a plugin's result, unchecked. */
 export type Members = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
-import { hint, nearest } from '../../lib/text/suggest.ts';
+import { hint, nearest } from '../../lib/suggest.ts';
 import { errorAt, type Finding } from '../define.ts';
 import { isDuration } from './duration.ts';
 import { limits } from './limits.ts';

@@ -1,5 +1,5 @@
 import { isRecord } from '../../lib/json/value.ts';
-import { unicodeEscape } from '../../lib/text/unicode-escape.ts';
+import { unicodeEscape } from '../../lib/text.ts';
 
 export { isRecord };
 

@@ -3,7 +3,7 @@ import { addressOfPublicKey, CURVE_ORDER } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { toBytes } from '../../lib/eth/hex.ts';
 import { type Statement, signatureHex } from '../../lib/eth/statements.ts';
-import { ethers } from '../../lib/process/lazy.ts';
+import { ethers } from '../../lib/process/packages.ts';
 import type { Signer } from './signers.ts';
 import { type Environment, MissingKey, type SignerRole, VARIABLES } from './variables.ts';
 

@@ -6,7 +6,7 @@ import { type Plugin, type PluginSet, routeKey } from '../../kernel/registry.ts'
 import { type ArgsOf, type AroundStage, type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
 import type { Endpoint, RouteRequest } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import { hint } from '../../lib/text/suggest.ts';
+import { hint } from '../../lib/suggest.ts';
 import type { Complaint, HookOutcome, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
 import type { ServeOptions, ServiceConfig, TestService } from './service.ts';

@@ -1,6 +1,6 @@
 import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Parameters } from '../../kernel/values.ts';
-import { randomId } from '../../lib/eth/random-id.ts';
+import { randomId } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import type { RequestInput } from './inputs.ts';
 

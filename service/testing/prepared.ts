@@ -2,6 +2,7 @@ import { checkDefinition, isDefinition, simplePlugin } from '../../config/plugin
 import { missingCounterparts } from '../../config/plugins/counterparts.ts';
 import { hooksWithKeys, simpleKeys } from '../../config/plugins/endpoint-keys.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
+import { errorText } from '../../lib/text.ts';
 import type { Definition, EndpointKeys } from '../../plugins-sdk/define.ts';
 import { validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
@@ -24,7 +25,7 @@ export async function configOf({ configSchema }: Definition, given: unknown): Pr
     value: given,
     path: 'config',
     leaf: (text) => text,
-    redact: (error) => (error instanceof Error ? error.message : String(error)),
+    redact: errorText,
     doubtful: false,
   });
   if (findings.length > 0) throw new Error(findings.map(({ path, message }) => `${path}: ${message}`).join('\n'));

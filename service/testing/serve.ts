@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server as HttpServer } from 'node:http';
 import { join } from 'node:path';
 import { loadConfig } from '../../config/index.ts';
-import { hint } from '../../lib/text/suggest.ts';
+import { hint } from '../../lib/suggest.ts';
 import type { Parameters } from '../../plugins-sdk/index.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { LATE, withTimeout } from '../../lib/time/with-timeout.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 
 /** Marks the service's own messages: plugins share a worker's process, and may send others. */
 const MARK = 'signed-data-proxy';

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
 import { type HostOptions, PluginHost } from '../../config/plugins/isolate/host.ts';
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
-import { deferred } from '../../lib/time/deferred.ts';
+import { deferred } from '../../lib/time.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { eventually } from '../support/wait.ts';
 import { folder } from './support.ts';

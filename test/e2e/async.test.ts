@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { modeAsync } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
-import { deferred } from '../../lib/time/deferred.ts';
+import { deferred } from '../../lib/time.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { SharedState } from '../../plugins-sdk/state/area.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';

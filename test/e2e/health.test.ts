@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { Wallet } from 'ethers';
 import { health } from '../../builtins/health/index.ts';
 import { Exchange } from '../../kernel/exchange.ts';
-import { randomId } from '../../lib/eth/random-id.ts';
+import { randomId } from '../../lib/eth/hex.ts';
 import { assertRouteHeaders } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { openRaw, parseResponse, requestHead } from '../support/raw-http.ts';

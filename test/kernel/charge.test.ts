@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Charge } from '../../kernel/charge.ts';
-import { deferred } from '../../lib/time/deferred.ts';
+import { deferred } from '../../lib/time.ts';
 
 function block(milliseconds: number): void {
   const end = performance.now() + milliseconds;

@@ -5,7 +5,7 @@ import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, register } from '../../kernel/registry.ts';
 import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
-import { randomId } from '../../lib/eth/random-id.ts';
+import { randomId } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
 import { AskedQuestion } from '../../plugins-sdk/question.ts';

@@ -1,7 +1,7 @@
 /** The clock never goes back. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { steadyClock } from '../../lib/time/steady-clock.ts';
+import { steadyClock } from '../../lib/time.ts';
 
 function clockOver(...times: number[]): () => number {
   return steadyClock(() => times.shift() ?? Number.NaN);

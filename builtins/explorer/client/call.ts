@@ -1,5 +1,5 @@
 import { isRecord, jsonIn } from '../../../lib/json/value.ts';
-import { errorText } from '../../../lib/text/error-text.ts';
+import { errorText } from '../../../lib/text.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 

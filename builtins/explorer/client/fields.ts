@@ -1,5 +1,4 @@
-import { errorText } from '../../../lib/text/error-text.ts';
-import { unicodeEscape } from '../../../lib/text/unicode-escape.ts';
+import { errorText, unicodeEscape } from '../../../lib/text.ts';
 import type { PublicEndpoint, PublicParameter, ReservedParameter } from '../endpoint.ts';
 import { boundsOf, isLiteral, takesLists } from './schema.ts';
 

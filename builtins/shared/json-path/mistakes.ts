@@ -1,4 +1,4 @@
-import { nearest } from '../../../lib/text/suggest.ts';
+import { nearest } from '../../../lib/suggest.ts';
 import { QUOTED_TEXT } from './brackets.ts';
 import { MARKS } from './placeholders.ts';
 

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { errorForLog } from '../../../kernel/refusal.ts';
-import { clipped } from '../../../lib/text/clipped.ts';
+import { clipped } from '../../../lib/text.ts';
 import { PluginProblem } from '../plugin-problem.ts';
 import { exportsOf, isDefinition, isFactory, NO_DEFAULT, type PluginModule, simplePlugin } from '../simple-plugin.ts';
 import { Call, type Called, report } from './child-call.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { withTimeout } from '../../../lib/time/with-timeout.ts';
+import { withTimeout } from '../../../lib/time.ts';
 import { insideOf } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { loadedInTime, PluginProblem } from '../plugin-problem.ts';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { clipped } from '../../../lib/text/clipped.ts';
+import { clipped } from '../../../lib/text.ts';
 
 const SECOND_MS = 1000;
 /** Most lines that are logged within a second. */

@@ -4,8 +4,8 @@ import { type LookupFunction, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { buildConnector } from 'undici';
-import { undici } from '../../process/lazy.ts';
-import { withTimeout } from '../../time/with-timeout.ts';
+import { undici } from '../../process/packages.ts';
+import { withTimeout } from '../../time.ts';
 import { faultText, proxyFault } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
 

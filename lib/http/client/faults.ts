@@ -1,4 +1,4 @@
-import { undici } from '../../process/lazy.ts';
+import { undici } from '../../process/packages.ts';
 import type { RequestFailureKind, RequestPhase } from './request.ts';
 
 /** An error that ends a call. Its message is safe to log. It has no code, so that the request is not repeated. */

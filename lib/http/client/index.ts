@@ -1,4 +1,4 @@
-import { undici } from '../../process/lazy.ts';
+import { undici } from '../../process/packages.ts';
 import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, type CallOutcome, PendingRequest } from './pending-request.ts';
 import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { LONGEST_TIMER } from '../../time/timer.ts';
+import { LONGEST_TIMER } from '../../time.ts';
 import { type AnswerBody, answerBody } from './body.ts';
 import { WRONG_CREDENTIALS } from './connect.ts';
 import { CLOSED_BY_PEER, codeOf, endFaultText, Fault, faultText, phaseOf, proxyFault } from './faults.ts';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Client } from 'undici';
-import { undici } from '../../process/lazy.ts';
+import { undici } from '../../process/packages.ts';
 import type { Connect } from './connect.ts';
 import type { HttpProxy } from './proxies.ts';
 

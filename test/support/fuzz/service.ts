@@ -11,7 +11,7 @@ import type {
   RequestOutcome,
   SignRequest,
 } from '../../../kernel/values.ts';
-import { randomId } from '../../../lib/eth/random-id.ts';
+import { randomId } from '../../../lib/eth/hex.ts';
 import { madeHere } from '../../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../../plugins-sdk/results/contracts.ts';
 import { Trace } from './ledger.ts';
