@@ -64,21 +64,18 @@ function program(act: Act): CAC {
     ...sections
       .filter(({ title = '' }) => !title.startsWith('For more info'))
       .flatMap(({ title, body }) =>
-        title === 'Commands' ? grouped(body) : [{ ...(title && { title }), body: body.replace(/ +$/gm, '') }],
+        title === 'Commands' ? grouped() : [{ ...(title && { title }), body: body.replace(/ +$/gm, '') }],
       ),
     ...(cli.matchedCommand === undefined ? [{ title: 'Environment', body: align(VARIABLES).join('\n') }] : []),
   ]);
   return cli;
 }
 
-/** Sorts the lines of the commands into their groups. */
-function grouped(body: string): { title: string; body: string }[] {
-  const lines = body.split('\n').map((line) => line.trimEnd());
-  const isOf = (line: string, { usage }: CommandSpec) => line.trim().startsWith(`${usage} `);
-  return GROUPS.map((title) => ({
-    title,
-    body: lines.filter((line) => commands.some((each) => each.group === title && isOf(line, each))).join('\n'),
-  }));
+/** Returns a line for each command, in their groups. */
+function grouped(): { title: string; body: string }[] {
+  const lines = align(commands.map(({ usage, description }) => [`  ${usage}`, description]));
+  const bodyOf = (title: string) => lines.filter((_, i) => commands[i]?.group === title).join('\n');
+  return GROUPS.map((title) => ({ title, body: bodyOf(title) }));
 }
 
 /** Joins the two words of a command, because cac takes only one word as a command. */
