@@ -57,24 +57,18 @@ function stable(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stable(member)}`).join(',')}}`;
 }
 
-const timestamp = Math.floor(Date.now() / 1000);
-const data = word(scaled(2064.01));
-const kept = JSON.stringify({
-  node,
-  endpointId: id,
-  timestamp,
-  data: `0x${data.toString('hex')}`,
-  signature: sign(timestamp, data),
-});
+/** Returns the answer of an encoded endpoint. */
+function encoded(price: number) {
+  const data = word(scaled(price));
+  const timestamp = Math.floor(Date.now() / 1000);
+  return { node, endpointId: id, timestamp, data: `0x${data.toString('hex')}`, signature: sign(timestamp, data) };
+}
+
+const kept = JSON.stringify(encoded(2064.01));
 
 /** The answers by path: an object is written as JSON for each request, a text was made at the start. @param body parsed body. */
 const answers: Readonly<Record<string, (body: unknown) => Promise<object> | string>> = {
-  '/encoded': async (body) => {
-    const answer = await ask('/small', body);
-    const data = word(scaled(Number(answer.price)));
-    const timestamp = Math.floor(Date.now() / 1000);
-    return { node, endpointId: id, timestamp, data: `0x${data.toString('hex')}`, signature: sign(timestamp, data) };
-  },
+  '/encoded': async (body) => encoded(Number((await ask('/small', body)).price)),
   '/raw': async (body) => {
     const rawData = await ask('/large', body);
     const timestamp = Math.floor(Date.now() / 1000);
@@ -83,16 +77,12 @@ const answers: Readonly<Record<string, (body: unknown) => Promise<object> | stri
   '/cached': () => kept,
 };
 
-function isAllowed(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean {
-  return headers['x-api-key'] === KEY;
-}
-
 const app = new Koa();
 const router = new Router();
 for (const [path, answer] of Object.entries(answers)) {
   router.post(path, koaBody({ jsonLimit: '64kb', urlencoded: false, text: false }), async (ctx: Context) => {
     const started = performance.now();
-    if (isAllowed(ctx.headers)) {
+    if (ctx.headers['x-api-key'] === KEY) {
       const body = answer(ctx.request.body);
       ctx.body = typeof body === 'string' ? body : await body;
       ctx.type = 'application/json';
