@@ -1,5 +1,6 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { bundleExplorer } from '../../builtins/explorer/bundle.ts';
 import { root, run } from './package/run.ts';
 import { type Manifest, PUBLISHED, writePackages } from './packages.ts';
 import { bundleProgram } from './program.ts';
@@ -64,14 +65,6 @@ function writeManifest(manifest: Manifest): void {
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
 }
 
-/** Bundles the explorer's page. In a source tree that is done when the service starts; a package contains the result. */
-async function bundlePage(): Promise<void> {
-  const folder = 'builtins/explorer';
-  if (!existsSync(join(root, folder, 'bundle.ts'))) return;
-  const { bundleExplorer } = await import('../../builtins/explorer/bundle.ts');
-  writeFileSync(join(dist, folder, 'page.built.html'), await bundleExplorer());
-}
-
 const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 rmSync(dist, { recursive: true, force: true });
 run(root, join(root, 'node_modules/.bin/tsc'), '-p', 'tools/scripts/tsconfig.build.json');
@@ -79,5 +72,6 @@ copyRest();
 leaveOutPictures();
 writeManifest(manifest);
 writePackages(dist, join(root, 'tools/packages'), manifest);
-await bundlePage();
+// In a source tree the page is bundled when the service starts; a package contains the result.
+writeFileSync(join(dist, 'builtins/explorer/page.built.html'), await bundleExplorer());
 await bundleProgram(dist, true);
