@@ -49,7 +49,6 @@ export class Generation {
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
-  readonly #measureState: (() => void) | undefined;
   readonly #log: Log;
   readonly #app: HttpApp;
   readonly #requests = new WaitGroup();
@@ -68,7 +67,7 @@ export class Generation {
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = surroundings.meters.draft();
     const { stateEngine: state } = surroundings;
-    this.#measureState = state && stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
+    if (state !== undefined) stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
     const definitions = loaded.plugins.map(({ definition }) => definition);
     this.connectionLimits = connectionLimitsOf(loaded.config, definitions);
     tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
@@ -128,7 +127,6 @@ export class Generation {
   commit(): void {
     this.#states.settle();
     this.#meters.commit();
-    this.#measureState?.();
   }
 
   /** Ends all streamed responses, which may have no other end. */

@@ -21,8 +21,8 @@ type StateCommand = (typeof COMMANDS)[number];
 /** Measures one command of an engine. */
 type Measured = (command: StateCommand, outcome: (typeof OUTCOMES)[number], milliseconds: number) => void;
 
-/** Makes the instruments of an engine. @returns a function that lets the engine measure with them. */
-export function stateMeters(meters: Meters, state: StateClient): () => void {
+/** Makes the instruments of an engine, and lets it measure with them. */
+export function stateMeters(meters: Meters, state: StateClient): void {
   // Each series begins at zero, or an alert on its increase would miss the first failure.
   const initial = COMMANDS.flatMap((command) => OUTCOMES.map((outcome) => ({ command, outcome })));
   const commands = meters.counter({
@@ -39,11 +39,10 @@ export function stateMeters(meters: Meters, state: StateClient): () => void {
   });
   const available = { name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' };
   meters.gauge({ ...available, across: 'min' }, () => (state.available() ? 1 : 0));
-  const measure: Measured = (command, outcome, milliseconds) => {
+  state.measureWith((command, outcome, milliseconds) => {
     commands({ command, outcome }, 1);
     if (outcome !== 'rejected') seconds({ command }, milliseconds / 1000);
-  };
-  return () => state.measureWith(measure);
+  });
 }
 
 /** Milliseconds that a command may take. */
@@ -88,7 +87,7 @@ export class StateClient implements SharedState {
   #told: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  #measured: Measured = () => undefined;
+  #measured: Measured | undefined;
 
   constructor(use: EngineInUse) {
     this.#use = use;
@@ -131,9 +130,9 @@ export class StateClient implements SharedState {
     return known;
   }
 
-  /** Sets the instruments to measure with. */
+  /** Sets the instruments to measure with. The first ones stay: those of a later config lead to the same series. */
   measureWith(measured: Measured): void {
-    this.#measured = measured;
+    this.#measured ??= measured;
   }
 
   /** Closes the engine within a bound: the service must end even if the engine hangs, such as on its disk. */
@@ -158,7 +157,7 @@ export class StateClient implements SharedState {
 
   async #run<T>(command: StateCommand, ask: () => Promise<T>, wrote?: (answer: T) => boolean): Promise<T> {
     if (!this.available()) {
-      this.#measured(command, 'rejected', 0);
+      this.#measured?.(command, 'rejected', 0);
       throw new StateUnavailable(`the engine of settings.state is away (${this.engine})`);
     }
     return this.#ask(command, ask, wrote);
@@ -170,10 +169,10 @@ export class StateClient implements SharedState {
     try {
       const answer = await this.#withTimeout(ask());
       if (!this.#refusesWrites || wrote(answer)) this.#succeeded();
-      this.#measured(command, 'done', performance.now() - began);
+      this.#measured?.(command, 'done', performance.now() - began);
       return answer;
     } catch (error) {
-      this.#measured(command, 'failed', performance.now() - began);
+      this.#measured?.(command, 'failed', performance.now() - began);
       // The engine is sound: another program wrote this one key.
       if (error instanceof StateUnreadable) throw error;
       this.#failedAt = performance.now();
