@@ -2,15 +2,7 @@ import { isRecord, jsonIn } from '../../../lib/json/value.ts';
 import { errorText } from '../../../lib/text.ts';
 import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
-
-/** A request to an endpoint, as a form makes it. */
-export interface ServiceRequest {
-  readonly endpointId: string;
-  /** The body, as JSON. */
-  readonly body: string;
-  /** The headers with credentials. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+import type { Asked } from './request.ts';
 
 /** The result of a request. */
 export interface CallOutcome {
@@ -42,7 +34,7 @@ export function serviceUrl(path: string): URL {
 
 /** Sends a request and waits for the answer, in any mode. Never rejects. */
 export async function ask(
-  { endpointId, body, headers: credentials }: ServiceRequest,
+  { endpointId, body, headers: credentials }: Asked,
   signal: AbortSignal,
   progress: (text: string) => void,
 ): Promise<CallOutcome> {

@@ -1,9 +1,13 @@
 import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
-import type { ServiceRequest } from './call.ts';
 import type { Content, Field } from './fields.ts';
 
-/** A request, and the encoding of its answer. */
-export interface Asked extends ServiceRequest {
+/** A request to an endpoint, as a form makes it, and the encoding of its answer. */
+export interface Asked {
+  readonly endpointId: string;
+  /** The body, as JSON. */
+  readonly body: string;
+  /** The headers with credentials. */
+  readonly headers: Readonly<Record<string, string>>;
   /** The comma-separated types of the values; absent if the answer is raw. */
   readonly types?: string | undefined;
   readonly times?: string | undefined;
