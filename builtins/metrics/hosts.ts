@@ -1,18 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { atMostEvery } from '../../lib/time.ts';
-import { type HttpResponse, JsonText, type Log } from '../../plugins-sdk/index.ts';
-import type { Page } from './server.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
+import { type Page, refusal } from './server.ts';
 
 /** Milliseconds between two log lines on refused hosts. */
 const QUIET_MS = 60_000;
 /** The most characters of a host in the log, since a client has chosen them. */
 const MAX_HOST = 100;
 
-const NOT_ALLOWED: HttpResponse = {
-  status: 403,
-  body: JsonText.stringify({ error: 'Host not allowed: the operator can add it to settings.metrics.hosts' }),
-};
+const NOT_ALLOWED = refusal(403, 'Host not allowed: the operator can add it to settings.metrics.hosts');
 
 /** Matches `name`, `name:port` or `[address]:port` of a `Host` header (RFC 9110, section 7.2). */
 const HOST = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::\d*)?$/;

@@ -23,7 +23,8 @@ function send(response: ServerResponse, { status, headers = {}, body }: HttpResp
   response.writeHead(status, { ...type, ...headers }).end(JsonText.is(body) ? body.json : body);
 }
 
-function refusal(status: number, error: string, headers = {}): HttpResponse {
+/** Makes the response with an error. */
+export function refusal(status: number, error: string, headers = {}): HttpResponse {
   return { status, headers, body: JsonText.stringify({ error }) };
 }
 
