@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { build, stop } from 'esbuild';
 
 /** The oldest browsers that the page supports, and the language version that they share. */
@@ -16,7 +17,8 @@ function inline(page: string, tag: 'script' | 'style', text: string): string {
  * Needs the page's sources beside this file, and esbuild.
  */
 export async function bundleExplorer(): Promise<string> {
-  const folder = import.meta.dirname;
+  // A bundled program knows this file's place only by its URL.
+  const folder = fileURLToPath(new URL('.', import.meta.url));
   try {
     const page = await readFile(join(folder, 'page.html'), 'utf8');
     const { outputFiles } = await build({

@@ -65,6 +65,16 @@ describe('start', { concurrency: 4 }, () => {
     assert.deepEqual(line, { level: 'info', msg: `prices/eth ${endpointId(eth)}` });
     assert.deepEqual(lines.at(-2), { ...lines.at(-2), level: 'info', msg: 'stopping', signal: 'SIGINT' });
   });
+
+  it('serves the explorer, bundled by the program that is itself a bundle', async (t) => {
+    const running = await startIn(t, { 'c.yaml': configText(undefined, 'settings: { explorer: true }') });
+    await running.output(lastLine);
+    const page = await (await fetch(`${await urlOf(running)}/`)).text();
+    assert.match(page, /<style>[^<]{20}/);
+    assert.match(page, /<script>[^<]{20}/);
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
+  });
 });
 
 describe('what stops start-up is one line per error on stderr and exit code 1', { concurrency: 4 }, () => {
