@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { env, root, run } from './package/run.ts';
 
@@ -6,10 +6,6 @@ import { env, root, run } from './package/run.ts';
 export const NODES = { 22: '22.23.3', 24: '24.21.0' } as const;
 
 export type Major = keyof typeof NODES;
-
-export function isMajor(text: string | undefined): text is `${Major}` {
-  return text !== undefined && Object.hasOwn(NODES, text);
-}
 
 /** Returns the folder of a version's program `node`. Downloads it on first use. */
 function folderOf(major: Major): string {
@@ -19,9 +15,8 @@ function folderOf(major: Major): string {
   const folder = join(root, '.cache', 'nodes', version);
   const bin = join(folder, 'node_modules', name, 'bin');
   if (existsSync(bin)) return bin;
-  mkdirSync(folder, { recursive: true });
   const quietly = ['--prefer-offline', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'];
-  run(folder, 'npm', 'install', '--prefix', folder, ...quietly, `${name}@${version}`);
+  run(root, 'npm', 'install', '--prefix', folder, ...quietly, `${name}@${version}`);
   return bin;
 }
 
