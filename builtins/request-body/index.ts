@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { TextMemo } from '../../lib/bounded/text-memo.ts';
+import { LRUCache } from 'lru-cache';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
 import { MAY_BE_INEXACT, markedMembers, parseMarked } from '../../lib/json/numbers.ts';
 import { isDeeperThan } from '../../lib/json/read.ts';
-import { isRecord } from '../../lib/json/value.ts';
+import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { strictKey } from '../../plugins-sdk/config.ts';
 import { definePlugin, type Parameters, perEndpoint, rawBody, writtenParameters } from '../../plugins-sdk/index.ts';
 import { responses } from './openapi.ts';
@@ -33,14 +33,6 @@ function decode(bytes: Buffer): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw refusals.invalidJson();
-  }
-}
-
 /** The content of a body. All requests with the same body share it, so it is frozen. */
 interface Said {
   readonly parameters: Parameters;
@@ -53,7 +45,8 @@ interface Said {
 /** Reads and checks a body. @throws Refusal 400 */
 function read(bytes: Buffer): Said {
   const text = decode(bytes);
-  const body = text === '' ? {} : parse(text);
+  const body = text === '' ? {} : jsonIn(text);
+  if (body === undefined) throw refusals.invalidJson();
   // A shorter text cannot open and close that many levels.
   if (bytes.length > 2 * MAX_JSON_DEPTH && isDeeperThan(bytes, MAX_JSON_DEPTH)) throw refusals.tooDeep();
   if (!isRecord(body)) throw refusals.bodyNotObject();
@@ -78,6 +71,10 @@ function frozen<T>(value: T): T {
   return Object.freeze(value);
 }
 
+/** Most bodies that are remembered, and most characters of one. */
+const MOST_KNOWN = 1000;
+const LONGEST_KNOWN = 512;
+
 /** Reads the `parameters` of a request: at most 64 KB of JSON. */
 export const requestBody = definePlugin({
   name: 'request-body',
@@ -86,7 +83,7 @@ export const requestBody = definePlugin({
   setup({ endpoints }) {
     const isStrict = perEndpoint(endpoints, (endpoint) => strictKey.of(endpoint) === true);
     // Clients often send the same body.
-    const known = new TextMemo<Said>();
+    const known = new LRUCache<string, Said>({ max: MOST_KNOWN });
     return {
       hooks: {
         parseBody: (httpRequest, exchange) => {
@@ -94,7 +91,10 @@ export const requestBody = definePlugin({
           if (!announcesJson(headers)) throw refusals.contentType();
           const take = (bytes: Buffer) => {
             rawBody.set(exchange, bytes);
-            const { parameters, hasParameters, written } = known.of(bytes.toString('latin1'), () => read(bytes));
+            const text = bytes.toString('latin1');
+            const said = known.get(text) ?? read(bytes);
+            if (text.length <= LONGEST_KNOWN) known.set(text, said);
+            const { parameters, hasParameters, written } = said;
             if (!hasParameters && isStrict(exchange.endpoint)) throw refusals.noParameters();
             if (written !== undefined) writtenParameters.set(exchange, written);
             return parameters;
