@@ -10,7 +10,7 @@ import type { ConnectionLimits } from '../plugins-sdk/connection-limits.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
-import { httpResponseOf } from '../plugins-sdk/results/contracts.ts';
+import { httpResponseOf } from '../plugins-sdk/results/http-response.ts';
 import type { Services, Status } from '../plugins-sdk/services.ts';
 import { Debts } from '../plugins-sdk/state/debts.ts';
 import { StateStore } from '../plugins-sdk/state/store.ts';

@@ -1,11 +1,8 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import { isStream } from '../../kernel/pipeline.ts';
 import { type Contract, type StageName, stageOf, WrongShape } from '../../kernel/stages.ts';
 import type {
   Encoded,
   Endpoint,
-  Headers,
-  HttpResponse,
   Json,
   OutgoingRequest,
   Parameters,
@@ -16,21 +13,19 @@ import type {
 import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
-import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import { keepMemo } from '../hooks/context.ts';
 import { publicHooks } from '../hooks/public-hooks.ts';
-import { isStatus } from '../hooks/results.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
 import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
-import { checkedStream } from './body-stream.ts';
+import { headersAfter, httpResponseOf } from './http-response.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
 import { outgoingOf } from './outgoing.ts';
 import { readResponse } from './read-response.ts';
-import { headersAfter, headersOf } from './response-headers.ts';
 import { statementsIn } from './statements.ts';
 
 function yes(value: unknown): true {
@@ -68,42 +63,6 @@ function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
 function parametersOf(value: unknown): Parameters {
   ensure(isRecord(value), 'it must be an object of parameters');
   return deepFreeze(value) as Parameters;
-}
-
-const HTTP_RESPONSE = ['status', 'headers', 'body'];
-
-/** Returns a checked copy of a response; a body that is sent as JSON must be JSON. @param plugin the one that returned it. */
-export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], plugin = ''): HttpResponse {
-  const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
-  ensure(isStatus(status, 200), 'status must be an integer from 200 to 599');
-  const headers = given === undefined ? undefined : headersOf(given);
-  const checked = bodyOf(status, headers, body, plugin);
-  return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
-}
-
-function bodyOf(status: number, headers: Headers | undefined, body: unknown, plugin: string): HttpResponse['body'] {
-  // Responses of these statuses have neither content nor its length (RFC 9110, section 8.6).
-  const isEmpty = status === 204 || status === 304;
-  if (isStream(body)) {
-    ensure(!isEmpty, `${status} has no body, and none that streams`);
-    ensure(!isSentAsJson(headers), 'a stream needs a media type other than JSON');
-    return checkedStream(body, plugin);
-  }
-  if (isEmpty) return '';
-  if (JsonText.is(body)) return body;
-  if (body instanceof Uint8Array) {
-    ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');
-    return Uint8Array.from(body);
-  }
-  ensure(isString(body), 'body must be a text or bytes');
-  ensure(body === '' || !isSentAsJson(headers) || jsonIn(body) !== undefined, 'the body is no JSON');
-  return body;
-}
-
-/** Returns whether a body is sent as JSON: the headers name no other media type. */
-function isSentAsJson(headers: Headers = {}): boolean {
-  const name = Object.keys(headers).find((key) => key.toLowerCase() === 'content-type');
-  return name === undefined || /^application\/(?:[\w.-]+\+)?json\b/i.test(headers[name] ?? '');
 }
 
 function signedResponseOf(value: unknown): SignedResponse {

@@ -1,0 +1,121 @@
+import { isStream } from '../../kernel/pipeline.ts';
+import { errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import type { BodyStream, Headers, HttpResponse } from '../../kernel/values.ts';
+import { JsonText } from '../../lib/json/json-text.ts';
+import { isPlain, isRecord, jsonIn } from '../../lib/json/value.ts';
+import { isHeaderValue, isToken } from '../checks.ts';
+import { isStatus } from '../hooks/results.ts';
+import { ensure, isString, membersOf, wrong } from './members.ts';
+
+const HTTP_RESPONSE = ['status', 'headers', 'body'];
+
+/** Returns a checked copy of a response; a body that is sent as JSON must be JSON. @param plugin the one that returned it. */
+export function httpResponseOf(value: unknown, _args: readonly unknown[] = [], plugin = ''): HttpResponse {
+  const { status, headers: given, body } = membersOf(value, HTTP_RESPONSE);
+  ensure(isStatus(status, 200), 'status must be an integer from 200 to 599');
+  const headers = given === undefined ? undefined : headersOf(given);
+  const checked = bodyOf(status, headers, body, plugin);
+  return headers === undefined ? { status, body: checked } : { status, headers, body: checked };
+}
+
+function bodyOf(status: number, headers: Headers | undefined, body: unknown, plugin: string): HttpResponse['body'] {
+  // Responses of these statuses have neither content nor its length (RFC 9110, section 8.6).
+  const isEmpty = status === 204 || status === 304;
+  if (isStream(body)) {
+    ensure(!isEmpty, `${status} has no body, and none that streams`);
+    ensure(!isSentAsJson(headers), 'a stream needs a media type other than JSON');
+    return checkedStream(body, plugin);
+  }
+  if (isEmpty) return '';
+  if (JsonText.is(body)) return body;
+  if (body instanceof Uint8Array) {
+    ensure(!isSentAsJson(headers), 'bytes need a media type other than JSON');
+    return Uint8Array.from(body);
+  }
+  ensure(isString(body), 'body must be a text or bytes');
+  ensure(body === '' || !isSentAsJson(headers) || jsonIn(body) !== undefined, 'the body is no JSON');
+  return body;
+}
+
+/** Returns whether a body is sent as JSON: the headers name no other media type. */
+function isSentAsJson(headers: Headers = {}): boolean {
+  const name = Object.keys(headers).find((key) => key.toLowerCase() === 'content-type');
+  return name === undefined || /^application\/(?:[\w.-]+\+)?json\b/i.test(headers[name] ?? '');
+}
+
+/** Headers of the message and the connection, which the server alone sets (RFC 9110, sections 6.6, 7.6 and 8.6). */
+const FRAMING: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Most characters of all headers together. Most clients accept no more than twice as many. */
+const MAX_HEADERS = 8192;
+
+/**
+ * Returns a frozen copy of headers, after checking that HTTP can carry them.
+ * @param before checked headers to add them to; headers of the same name are replaced.
+ * @throws WrongShape
+ */
+function headersOf(value: unknown, before?: Headers): Headers {
+  if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
+  const headers: Record<string, string> = { ...before };
+  for (const [name, text] of Object.entries(value)) {
+    if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
+    if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
+    ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
+    // Names of headers are the same in any case.
+    for (const other in before) if (isSameName(other, name)) delete headers[other];
+    headers[name] = text;
+  }
+  let size = 0;
+  for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
+  ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
+  return Object.freeze(headers);
+}
+
+function isSameName(a: string, b: string): boolean {
+  return a.length === b.length && a.toLowerCase() === b.toLowerCase();
+}
+
+/** Adds one plugin's headers to those of earlier plugins, which it can replace but not remove. */
+export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
+  // Earlier plugins' headers were checked when they were returned.
+  return headersOf(value, before as Headers);
+}
+
+/** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
+function checkedStream(body: AsyncIterable<unknown>, plugin: string): BodyStream {
+  const named = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      throw new Refusal(500, 'Internal server error', { reason: `plugin "${plugin}": ${errorForLog(error)}` });
+    }
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      let made: AsyncIterator<unknown> | undefined;
+      const iterator = () => {
+        made ??= body[Symbol.asyncIterator]();
+        return made;
+      };
+      return {
+        next: () => named(async () => chunkOf(await iterator().next())),
+        return: () => named(async () => ({ done: true, value: await iterator().return?.() })),
+      };
+    },
+  };
+}
+
+function chunkOf({ done, value }: IteratorResult<unknown>): IteratorResult<string | Uint8Array> {
+  if (done) return { done, value: undefined };
+  if (typeof value === 'string' || value instanceof Uint8Array) return { done: false, value };
+  throw new TypeError('a chunk of a stream is text or bytes');
+}
