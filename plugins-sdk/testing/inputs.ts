@@ -1,3 +1,4 @@
+import type { Refusal } from '../../kernel/refusal.ts';
 import type { AroundStage, AroundValue, ResultOf, Row, StageName, VariantStage } from '../../kernel/stages.ts';
 import type { Awaitable, Endpoint, Json, OutgoingRequest, Parameters, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
@@ -12,13 +13,7 @@ export type HookOutcome<Value> =
   | { readonly refused: Refused };
 
 /** A response that refuses a request; `deepEqual` compares its status and message alone. */
-export interface Refused {
-  readonly status: number;
-  readonly message: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The body: `{"error": message}`, unless the plugin gave another. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
+export type Refused = Readonly<Pick<Refusal, 'status' | 'message' | 'headers' | 'body'>>;
 
 /** A fault of the plugin that the service would log. */
 export interface Complaint {
