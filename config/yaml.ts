@@ -1,10 +1,9 @@
-import { Composer, type CST, isMap, Lexer, LineCounter, Parser } from 'yaml';
+import { Composer, type CST, isMap, Lexer, LineCounter, Parser, type YAMLError } from 'yaml';
 import { errorAt, type Finding } from '../plugins-sdk/define.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import { decode, readBounded } from './files.ts';
 import { ConfigErrors } from './findings.ts';
 import { TreeBuilder, type TreeLimits } from './tree.ts';
-import { type At, syntaxErrors } from './yaml-faults.ts';
 
 const LIMITS: TreeLimits = { depth: 64, values: 100_000, isExact: true };
 
@@ -86,3 +85,98 @@ const options = {
   uniqueKeys: false,
   prettyErrors: false,
 } as const;
+
+/** Makes a finding at an offset of the text. */
+type At = (offset: number, message: string) => Finding;
+
+const MAX_SYNTAX_ERRORS = 5;
+/** Most of the parser's messages that are searched for mistakes with variables and tabs. */
+const MAX_EXAMINED = 50;
+
+/** Mistakes after which the parser still reads the rest as it was meant. */
+const LOCAL = new Set(['BAD_SCALAR_START', 'BAD_ALIAS', 'TAG_RESOLVE_FAILED', 'BAD_DQ_ESCAPE']);
+
+/** Turns the parser's errors into findings: one for each mistake of the file, with what to write instead. */
+function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): readonly Finding[] {
+  const examined = errors.slice(0, MAX_EXAMINED);
+  const offsets = examined.map(({ pos: [offset] }) => offset);
+  // The parser's other messages are consequences of these mistakes.
+  const bare = new Map(offsets.flatMap((offset) => bareVariable(text, offset)));
+  if (bare.size > 0)
+    return [...bare]
+      .slice(0, MAX_SYNTAX_ERRORS)
+      .map(([offset, variable]) => at(offset, `write ${variable} in quotes: without them { begins a mapping`));
+  const [tab] = offsets.flatMap((offset) => tabBefore(text, offset));
+  if (tab !== undefined) return [at(tab, 'a tab cannot indent: write spaces, here and in the lines below')];
+  const misleading = examined.findIndex(({ code }) => !LOCAL.has(code));
+  const told = misleading === -1 ? MAX_SYNTAX_ERRORS : Math.min(misleading + 1, MAX_SYNTAX_ERRORS);
+  return examined
+    .slice(0, told)
+    .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), text, offset)));
+}
+
+/** Characters on either side of a parser's error in which a mistake is looked for. */
+const NEAR = 1000;
+
+function lineAround(text: string, offset: number): { readonly begin: number; readonly line: string } {
+  const begin = Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - NEAR);
+  const end = text.indexOf('\n', offset);
+  return { begin, line: text.slice(begin, Math.min(end === -1 ? text.length : end, offset + NEAR)) };
+}
+
+/** Finds an unquoted variable in a flow collection in the line of the offset: for this one mistake the parser has many errors. */
+function bareVariable(text: string, offset: number): [offset: number, text: string][] {
+  const { begin, line } = lineAround(text, offset);
+  const variable = /(?:[[{,]|:\s)\s*((?:[^\s"'[\]{},:]|:(?!\s)|[ \t]+(?=\S))*\$\{\w*\}?(?:[^\s"'[\]{},:]|:(?!\s))*)/;
+  const [all = '', bare] = variable.exec(line) ?? [];
+  return bare === undefined ? [] : [[begin + line.indexOf(all) + all.length - bare.length, bare]];
+}
+
+/** Finds a tab in the indentation of the line. */
+function tabBefore(text: string, offset: number): number[] {
+  const { begin, line } = lineAround(text, offset);
+  const index = (/^[ \t-]*/.exec(line)?.[0] ?? '').indexOf('\t');
+  return index === -1 ? [] : [begin + index];
+}
+
+/** The texts that replace the parser's messages. A text that begins with a colon is appended instead. */
+const CURES: readonly (readonly [RegExp, string])[] = [
+  [/^Alias cannot/, ": write * in quotes, '*'"],
+  [/^Plain value cannot start/, ': write the value in quotes'],
+  [/^Unresolved tag/, ': a text that begins with ! needs quotes'],
+  [/^Invalid escape sequence/, ': write \\\\ for one \\, or the text in single quotes'],
+  [/^With stringKeys/, 'a key must be a text: write a value that begins with { or [ in quotes'],
+  [/^Missing closing '/, "a text above begins with ' and does not end: write ' behind it, and '' for one inside"],
+  [/^Missing closing "/, 'a text above begins with " and does not end: write " behind it, and \\" for one inside'],
+  [/^Implicit (?:map )?keys/, 'expected "key: value", with a space after the colon'],
+  [/^All mapping items/, 'is not indented as the keys beside it'],
+  [/^All sequence items/, 'is not indented as the entries beside it'],
+  [/^Sequence item without/, 'lacks the "- " of a list entry, or is not indented as the keys of the entry above'],
+  [/ in block collection must .* \]/, 'the list that begins with [ does not end: write ], or indent this line'],
+  [/ in block collection must .* \}/, 'the mapping that begins with { does not end: write }, or indent this line'],
+  [/^Block scalar values/, 'is not indented more than the key of the text after | or >'],
+];
+
+function withCure(message: string, text: string, offset: number): string {
+  if (message.startsWith('Nested mappings')) return nested(text, offset);
+  if (message.endsWith('at node end')) return textAfterValue(text.charAt(offset - 1));
+  const [, cure = message] = CURES.find(([said]) => said.test(message)) ?? [];
+  return cure.startsWith(':') ? message + cure : cure;
+}
+
+function nested(text: string, offset: number): string {
+  const { begin, line } = lineAround(text, offset);
+  return /:(?:\s|$)/.test(line.slice(offset - begin))
+    ? 'holds ": ", which ends a key: write the value in quotes'
+    : 'goes on in the next line, which is indented too far: indent it as the key of this line';
+}
+
+function textAfterValue(before: string): string {
+  if (before === "'") return "the text ended at the ' before this: inside single quotes write '' for one";
+  if (before === '"') return 'the text ended at the " before this: inside double quotes write \\" for one';
+  return 'does not belong to the value before it: write the whole value in quotes';
+}
+
+function firstLine(message: string): string {
+  return (message.split('\n', 1)[0] ?? '').slice(0, 200);
+}
