@@ -92,8 +92,10 @@ export const requestBody = definePlugin({
           const take = (bytes: Buffer) => {
             rawBody.set(exchange, bytes);
             const text = bytes.toString('latin1');
-            const said = known.get(text) ?? read(bytes);
-            if (text.length <= LONGEST_KNOWN) known.set(text, said);
+            // All of a text is hashed to look it up: for a long one that takes longer than to read it.
+            const isShort = text.length <= LONGEST_KNOWN;
+            const said = (isShort && known.get(text)) || read(bytes);
+            if (isShort) known.set(text, said);
             const { parameters, hasParameters, written } = said;
             if (!hasParameters && isStrict(exchange.endpoint)) throw refusals.noParameters();
             if (written !== undefined) writtenParameters.set(exchange, written);

@@ -1,6 +1,7 @@
 /** A body of more than 64 KB is 413, however it is sent. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { LRUCache } from 'lru-cache';
 import { assertRefused, JSON_HEADERS, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { exchangeRaw, openRaw, parseResponse, requestHead } from '../support/raw-http.ts';
@@ -71,6 +72,13 @@ describe('413 Request body too large', async () => {
       await assertTooLarge(CHUNKED, `${body.slice(0, -5)}1\r\n \r\n`);
     });
   }
+
+  it('one of more than 512 characters is not looked up among known ones, for which all of it would be hashed', async (t) => {
+    const { mock } = t.mock.method(LRUCache.prototype, 'get');
+    for (const bytes of [512, 513]) await verifyEncoded(await postText(url, bodyOf(bytes), headers), TEST_ADDRESS);
+    const texts = mock.calls.map(({ arguments: [text] }) => String(text)).filter((text) => text.startsWith('{"param'));
+    assert.deepEqual(texts, [bodyOf(512)]);
+  });
 
   it('an announced length is enough: nothing of the body needs to arrive', async () => {
     for (const length of [LIMIT + 1, Number.MAX_SAFE_INTEGER]) await assertTooLarge({ 'Content-Length': `${length}` });
