@@ -91,6 +91,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
       if (!this.#settled) connection.client.dispatch(this.#options, this);
     };
     // A request that must not be repeated first lets node poll its sockets: before that, a closed one may still look open.
+    // The turn for which undici itself waits is too short for a socket that is closed in the same turn.
     if (this.isRepeatable || !connection.isReused) dispatch();
     else setImmediate(dispatch);
   }

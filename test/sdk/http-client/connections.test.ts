@@ -1,6 +1,7 @@
 /** Connections are kept, bounded and closed. */
 
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { knowNames } from '../../support/names.ts';
 import { faults } from '../../support/upstream.ts';
@@ -43,6 +44,19 @@ describe('the connections', () => {
     upstream.on('/gzip', faults.coded('gzip', '1'));
     for (const path of ['/500', '/204', '/gzip', '/404']) await send(path);
     assert.equal(upstream.connections, 1);
+  });
+
+  it('are not used for what must not be repeated if they were closed in the turn in which the call begins', async () => {
+    const sockets: Socket[] = [];
+    upstream.on('/', (req, res) => {
+      sockets.push(req.socket);
+      res.end('1');
+    });
+    for (const method of Array(20).fill(['POST', 'PUT', 'PATCH', 'DELETE']).flat()) {
+      await send('/', { method });
+      sockets.at(-1)?.destroy();
+      assert.equal(await text('/', { method }), '1');
+    }
   });
 
   it('are no more than allowed: further calls wait for their turn in order', async () => {
