@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parameters } from '../../builtins/parameters/index.ts';
 import { parseMarked } from '../../lib/json/numbers.ts';
-import { writtenParameters } from '../../plugins-sdk/context-key.ts';
-import { AskedQuestion, type Parameters, type Question } from '../../plugins-sdk/index.ts';
+import { AskedQuestion, type Parameters, type Question, writtenParameters } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
 import { requestHashOf } from '../../verify/index.ts';
 

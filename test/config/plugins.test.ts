@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { LoadedConfig } from '../../config/index.ts';
-import { configKey, Type } from '../../plugins-sdk/config-key.ts';
-import type { Definition } from '../../plugins-sdk/define.ts';
+import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
 import { builtins, config, errorsOf, folder, load } from './support.ts';
 
 const simple = 'export default { name: "audit", hooks: { onError() {} } };';

@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Check } from 'typebox/value';
 import { composeSchema } from '../../config/index.ts';
-import { configKey, Type } from '../../plugins-sdk/config-key.ts';
-import type { Definition } from '../../plugins-sdk/define.ts';
+import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
 import { api, builtins, config, endpoint, errorsOf } from './support.ts';
 
 const schema = composeSchema(builtins);

@@ -2,8 +2,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configKey, Type } from '../../plugins-sdk/config-key.ts';
-import type { Definition } from '../../plugins-sdk/define.ts';
+import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
 import { api, builtins, config, endpoint, errorsOf, load } from './support.ts';
 
 const plugin = (changes: Partial<Definition>): Definition => ({ name: 'extra', setup: () => ({}), ...changes });

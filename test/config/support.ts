@@ -6,8 +6,7 @@ import { stringify } from 'yaml';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../../config/index.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import type { Json } from '../../kernel/values.ts';
-import { configKey, Type } from '../../plugins-sdk/config-key.ts';
-import type { Definition } from '../../plugins-sdk/define.ts';
+import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
 
 const closed = { additionalProperties: false };
 const setup = () => ({});

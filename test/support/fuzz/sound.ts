@@ -9,8 +9,7 @@ import type {
 } from '../../../kernel/values.ts';
 import { keccak256, toHex } from '../../../lib/eth/hex.ts';
 import { answerStatement, receiptBeside, type Statement } from '../../../lib/eth/statements.ts';
-import { AskedQuestion } from '../../../plugins-sdk/question.ts';
-import { SignedResponse } from '../../../plugins-sdk/signed-response.ts';
+import { AskedQuestion, SignedResponse } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { markChecked } from '../../../plugins-sdk/signing/signed.ts';
 import { TEST_KEY } from '../service.ts';
