@@ -44,7 +44,8 @@ export type {
 } from './hooks/contexts.ts';
 export { takeParameters } from './hooks/results.ts';
 export type { Log } from './log.ts';
-export { AskedQuestion, perEndpoint, perMethod } from './question.ts';
+export { perEndpoint, perMethod } from './prepare.ts';
+export { AskedQuestion } from './question.ts';
 export { keep } from './results/read-response.ts';
 export type { AskedResponse, Services } from './services.ts';
 export { SignedResponse } from './signed-response.ts';
