@@ -66,7 +66,7 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
         undici();
         const url = parseTarget(request);
         const ended = isClosed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
-        if (ended) throw new RequestFailure(`${request.method} ${url.origin}`, 'aborted', ended);
+        if (ended) throw new RequestFailure('aborted', `${request.method} ${url.origin} failed: ${ended}`);
         const settle = (outcome: CallOutcome) =>
           outcome instanceof RequestFailure ? reject(outcome) : resolve(outcome);
         new PendingRequest(request, url, poolOf(url), settle).start();

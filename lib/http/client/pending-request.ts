@@ -104,8 +104,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Ends the call with a failure. Does nothing if the call has ended. */
   fail(kind: RequestFailureKind, detail: string, phase: RequestPhase = this.#sending ? 'answer' : 'connect'): void {
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
-    const what = `${this.#request.method} ${this.#origin}`;
-    this.#settle(new RequestFailure(what, kind, detail, phase, status));
+    const message = `${this.#request.method} ${this.#origin} failed: ${detail}`;
+    this.#settle(new RequestFailure(kind, message, phase, status));
   }
 
   onRequestStart(): void {

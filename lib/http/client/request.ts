@@ -53,9 +53,8 @@ export class RequestFailure extends Error {
   /** HTTP status of an answer that came but was refused as `too-large` or for its `encoding`. */
   readonly status: number | undefined;
 
-  /** @param what the method, and the origin if it is known. */
-  constructor(what: string, kind: RequestFailureKind, why: string, phase: RequestPhase = 'connect', status?: number) {
-    super(`${what} failed: ${why}`);
+  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'connect', status?: number) {
+    super(message);
     this.kind = kind;
     this.phase = phase;
     this.status = status;
@@ -65,12 +64,12 @@ export class RequestFailure extends Error {
 /** Returns the parsed URL of a request. @throws RequestFailure unless it is http(s) and without user name and password. */
 export function parseTarget({ method, url }: BoundedRequest): URL {
   const target = urlIn(url);
-  if (target === undefined) throw new RequestFailure(method, 'network', 'the URL is not valid');
+  if (target === undefined) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
   if (target.protocol !== 'http:' && target.protocol !== 'https:')
-    throw new RequestFailure(method, 'network', 'the URL must start with http:// or https://');
+    throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
   if (target.username === '' && target.password === '') return target;
   const what = `${method} ${target.origin}`;
-  throw new RequestFailure(what, 'network', 'the URL must not contain a user name or password');
+  throw new RequestFailure('network', `${what} failed: the URL must not contain a user name or password`);
 }
 
 /** Returns headers as undici takes them: name, value, name, value… */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
-import { createHttpClient } from '../../../lib/http/client/index.ts';
+import { createHttpClient, RequestFailure } from '../../../plugins-sdk/index.ts';
 import { hostOf } from '../../support/https.ts';
 import { faults, startUpstream } from '../../support/upstream.ts';
 import { fails, getFails, renewed, send, text, upstream } from './setup.ts';
@@ -134,4 +134,12 @@ describe('an invalid request', () => {
       assert.throws(() => createHttpClient({ connections }), RangeError);
     }
   });
+});
+
+it('a plugin, or its test, makes the failure of a request itself, of its kind and its message', () => {
+  const { kind, message, phase, status } = new RequestFailure('timeout', 'no answer in time', 'answer', 200);
+  assert.deepEqual(
+    { kind, message, phase, status },
+    { kind: 'timeout', message: 'no answer in time', phase: 'answer', status: 200 },
+  );
 });
