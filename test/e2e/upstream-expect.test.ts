@@ -87,7 +87,7 @@ describe('expect', async () => {
     const right = ['14.0', '99999999999999999999995'];
     for (const n of [...right, '7.00000000000000000001', '9007199254740993.5', '7e-400', '18014398509481988.0001']) {
       // A pattern limits the time for the whole answer.
-      upstream.text('*', `{"n":[${n}${',7'.repeat(1e5)}]}`, { type: 'application/json' });
+      upstream.text('*', `{"n":[${n}${',7'.repeat(3e4)}]}`, { type: 'application/json' });
       assert.equal((await service.post('api/digits')).status, right.includes(n) ? 200 : 502, n);
     }
   });

@@ -165,10 +165,10 @@ describe('an operator’s plugin in the OpenAPI document', async () => {
   it('tells the explorer which header its credentials are in', async () => {
     const page = await (await fetch(`${service.url}/`)).text();
     const [, text = ''] = /<script type="application\/json" id="data">(.*?)<\/script>/.exec(page) ?? [];
-    const { auth, modes }: { auth: Record<string, unknown>; modes: object } = JSON.parse(text);
-    assert.deepEqual(auth.ticket, { title: 'ticket', header: 'X-Ticket', hints: [] });
+    const [pushed, usual] = JSON.parse(text).endpoints;
+    assert.deepEqual(pushed.auth, [{ title: 'ticket', header: 'X-Ticket', hints: [] }]);
     // A mode without a title is just its name.
-    assert.deepEqual(modes, { sync: 'the answer comes at once' });
+    assert.deepEqual([pushed.modeTitle, usual.modeTitle], [undefined, 'the answer comes at once']);
   });
 
   it('adds nothing to endpoints that are not its own', () => {
