@@ -22,8 +22,13 @@ server.listen(0, '127.0.0.1', () => console.log('listening on http://127.0.0.1:'
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
-/** The folders of the packages in `dist/`. */
-const PACKAGES = ['.', 'packages/verify', 'packages/contracts', 'packages/plugins-sdk'];
+/** The packages by their folders in `dist/`, with files that each must contain. */
+const PACKAGES = {
+  '.': ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
+  'packages/verify': ['verify/index.js', 'verify/index.d.ts'],
+  'packages/contracts': ['SignedDataQuorum.sol', 'SignedDataReader.sol'],
+  'packages/plugins-sdk': ['plugins-sdk/index.d.ts', 'service/testing/alone.d.ts'],
+};
 
 /** Makes a project with all packages, their users' tools, and files of tests and pages, in a folder for each package. */
 function makeProject(path: string, tarballs: readonly string[]): void {
@@ -128,9 +133,9 @@ const project = join(folder, 'project');
 try {
   await step('build', () => run(root, process.execPath, '--import', 'tsx', 'tools/scripts/build.ts'));
   const tarballs: string[] = [];
-  for (const name of PACKAGES) {
+  for (const [name, files] of Object.entries(PACKAGES)) {
     const built = join(root, 'dist', name);
-    tarballs.push(await step(`pack ${name}: files, links, publint, types`, () => tarballOf(built, folder)));
+    tarballs.push(await step(`pack ${name}: files, links, publint, types`, () => tarballOf(built, folder, files)));
   }
   await step('a project with all packages', () => makeProject(project, tarballs));
   await step('a contract', () => compileShown(join(project, 'contracts')));

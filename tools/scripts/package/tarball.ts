@@ -11,7 +11,7 @@ const ODD = /\.map$|\.test\.|^(?:bench|scripts|packages|tools)\/|^test\/(?!vecto
 const TO_SOURCES = /\/\/# sourceMappingURL=|(?:from |import\()['"]\.[^'"]*\.ts['"]/;
 
 /** Packs a built package into another folder, and checks the content. @returns the path of the tarball. */
-export async function tarballOf(built: string, into: string): Promise<string> {
+export async function tarballOf(built: string, into: string, expected: readonly string[]): Promise<string> {
   const printed: unknown = JSON.parse(run(built, 'npm', 'pack', '--json', '--pack-destination', into));
   // npm prints a list, or an object by package name.
   const [packed] = Object.values(Object(printed)) as { filename: string; files: { path: string; mode: number }[] }[];
@@ -22,6 +22,9 @@ export async function tarballOf(built: string, into: string): Promise<string> {
   const own = names.filter((name) => !RAW.test(name));
   const odd = own.filter((name) => ODD.test(name));
   none('does not belong into the package', odd);
+  const wanted = ['README.md', 'LICENSE', 'package.json', ...expected];
+  const absent = wanted.filter((name) => !names.includes(name));
+  none('missing in the package', absent);
   const code = own.filter((name) => /\.(?:m?js|d\.ts)$/.test(name));
   const broken = code.filter((name) => name.endsWith('js') && TO_SOURCES.test(text(name)));
   none('refers to sources that are not there', broken);
