@@ -4,6 +4,7 @@ import { createKeccak } from 'hash-wasm';
 import Koa, { type Context } from 'koa';
 import { koaBody } from 'koa-body';
 import { pino } from 'pino';
+import { stringify as stable } from 'safe-stable-stringify';
 import secp256k1 from 'secp256k1';
 import { Pool } from 'undici';
 import { listen, urlOf } from '../../lib/http/listen.ts';
@@ -48,13 +49,6 @@ async function ask(path: string, body: unknown): Promise<Record<string, unknown>
 function scaled(number: number): bigint {
   const [whole = '', fraction = ''] = String(number).split('.');
   return BigInt(whole + fraction.padEnd(18, '0').slice(0, 18));
-}
-
-function stable(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stable(member)}`).join(',')}}`;
 }
 
 /** Returns the answer of an encoded endpoint. */
