@@ -32,8 +32,7 @@ export class Call {
   readonly #order: Called;
   #memo: object | undefined;
   #answer: object | undefined;
-  #controller: AbortController | undefined;
-  #isOver = false;
+  readonly #controller = new Controller();
 
   constructor(order: Called) {
     this.#order = order;
@@ -43,17 +42,12 @@ export class Call {
     if (order.hook === 'onError')
       assign(this, { api: rest.api, endpoint: rest.endpoint, error: new Error(String(error)) });
     if (order.hook === 'onError' || 'keys' in rest)
-      defineProperty(this, 'signal', { get: () => this.#signal(), enumerable: true });
+      defineProperty(this, 'signal', { get: () => this.#controller.signal, enumerable: true });
     freeze(this);
   }
 
   static abort(call: Call | undefined): void {
-    if (call !== undefined) call.#controller?.abort();
-  }
-
-  /** Records that the hook has ended: a later use of the signal is not reported. */
-  static end(call: Call): void {
-    call.#isOver = true;
+    if (call !== undefined) call.#controller.abort();
   }
 
   /** Returns the hook's result and its memo as members of a report. @throws WrongShape for a value that JSON would change */
@@ -65,7 +59,7 @@ export class Call {
   }
 
   get signal(): AbortSignal {
-    return this.#signal();
+    return this.#controller.signal;
   }
 
   get memo(): object {
@@ -76,12 +70,6 @@ export class Call {
   get answer(): object | undefined {
     if (this.#order.answer !== undefined) this.#answer ??= deepFreeze(parse(this.#order.answer) as object);
     return this.#answer;
-  }
-
-  #signal(): AbortSignal {
-    if (this.#controller === undefined && !this.#isOver) report(this.#order.i, '"watches":true');
-    this.#controller ??= new Controller();
-    return this.#controller.signal;
   }
 }
 

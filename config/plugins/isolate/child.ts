@@ -100,7 +100,6 @@ class Life {
     try {
       report(i, Call.outcome(call, await this.#hooks[hook]?.(call)));
     } finally {
-      Call.end(call);
       delete this.#calls[i];
     }
   }

@@ -102,7 +102,7 @@ export class PluginHost {
   async #begin(call: Call, isAgain = false): Promise<Asked> {
     const one = await this.#ready;
     if (call.isOver) throw new Error('the call was given up');
-    const asked = one.ask(orderOf(call), () => call.context.signal);
+    const asked = one.ask(orderOf(call), call.context.signal);
     call.asked = asked;
     if (await asked.begun) return asked;
     const how = await one.ended;
@@ -162,7 +162,7 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Makes the order of a call. Leaves out the signal, which is read only if the hook uses it, and sends long answers as text. */
+/** Makes the order of a call. Leaves out the signal, which has a message of its own, and sends long answers as text. */
 function orderOf({ hook, context }: Call) {
   const members: Record<string, unknown> = {};
   for (const name of Object.keys(context)) if (name !== 'signal') members[name] = context[name];

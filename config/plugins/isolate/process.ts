@@ -22,7 +22,7 @@ export interface ProcessOptions {
 
 const LOOK_INTERVAL_MS = 50;
 /** The kinds of reports on an order; each comes at most once. */
-const KINDS = ['begins', 'watches', 'ends'] as const;
+const KINDS = ['begins', 'ends'] as const;
 
 export interface Answer {
   readonly value: unknown;
@@ -38,7 +38,6 @@ interface Waiting {
   readonly due: Set<(typeof KINDS)[number]>;
   readonly begun: Deferred<boolean>;
   readonly answer: Deferred<Answer>;
-  readonly signal: (() => AbortSignal | undefined) | undefined;
 }
 
 const ignore = () => undefined;
@@ -105,17 +104,18 @@ export class PluginProcess {
     return (await this.ask(task).answer).value;
   }
 
-  /** Sends an order. @param signal returns the signal that the hook may watch. @throws Error for an order that is too long */
-  ask(task: Task, signal?: () => AbortSignal | undefined) {
+  /** Sends an order, and tells of its signal's abort. @throws Error for an order that is too long */
+  ask(task: Task, signal?: AbortSignal) {
     this.#last += 1;
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
-    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<Answer>(), signal };
+    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<Answer>() };
     waiting.answer.promise.catch(ignore);
     if (this.#how === undefined) this.#waiting.set(i, waiting);
     else lose(waiting, this.#how);
     this.#send(line);
+    const ignoreAbort = signal && onAbort(signal, () => this.#send(`${JSON.stringify({ i, do: 'abort' })}\n`));
     return {
       /** Resolves with true when the order has begun, and with false if its process ends before that. */
       begun: waiting.begun.promise,
@@ -123,6 +123,7 @@ export class PluginProcess {
       answer: waiting.answer.promise,
       /** Gives the order up: its answer is ignored. */
       forget: () => {
+        ignoreAbort?.();
         if (!this.#waiting.delete(i)) return;
         this.#strays += KINDS.length;
         // The process may be stuck in this order, and has not been looked at if the budget was short.
@@ -149,7 +150,7 @@ export class PluginProcess {
   /** Takes a report. @throws Error for one that our code never sends: the plugin may have forged it. */
   #take(message: unknown): void {
     const report = Object(message) as Report;
-    const kind = report.begins ? 'begins' : report.watches ? 'watches' : 'ends';
+    const kind = report.begins ? 'begins' : 'ends';
     const waiting = this.#waiting.get(report.i);
     if (waiting === undefined) this.#strays -= 1;
     if (waiting === undefined ? this.#strays < 0 : !waiting.due.delete(kind))
@@ -157,17 +158,12 @@ export class PluginProcess {
     this.#silent = 0;
     if (waiting === undefined) return;
     waiting.begun.resolve(true);
-    if (kind === 'watches') this.#tellOfAbort(report.i, waiting.signal?.());
     if (kind !== 'ends') return;
     // It may be impossible to make an error of a forged report. That throws here, which ends the process and with it the call.
     const { ok: value, memo, threw } = report;
     const error = threw && rebuilt(Object(threw));
     waiting.answer.resolve(error ? Promise.reject(error) : { value, ...(isRecord(memo) && { memo: memo as Memo }) });
     this.#waiting.delete(report.i);
-  }
-
-  #tellOfAbort(i: number, signal: AbortSignal | undefined): void {
-    if (signal !== undefined) onAbort(signal, () => this.#send(`${JSON.stringify({ i, do: 'abort' })}\n`));
   }
 
   /** Kills the process if it takes too much memory, or is silent while orders are waiting. Unless stuck, it answers a ping. */

@@ -50,11 +50,10 @@ export type Task =
 /** A message to the plugin's process. */
 export type Order = Task & { readonly i: number };
 
-/** A message about the order with this number: it begins, it watches its signal, or it has ended with this result. */
+/** A message about the order with this number: it begins, or it has ended with this result. */
 export interface Report {
   readonly i: number;
   readonly begins?: true;
-  readonly watches?: true;
   readonly threw?: Thrown;
   readonly done?: true;
   readonly ok?: unknown;
