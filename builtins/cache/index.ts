@@ -20,7 +20,7 @@ import { CacheEntries } from '../shared/cache-entries.ts';
 import { isOutage } from '../shared/upstream-failure.ts';
 import { openApiPart } from './openapi.ts';
 import { cacheKey, MODE, policyOf } from './policy.ts';
-import { longestWaitOf, ReplicaAnswers } from './replicas.ts';
+import { longestWaitOf, ReplicaAnswers, type Search } from './replicas.ts';
 import { collapsed, hit, missed, stale } from './status.ts';
 
 type Outcome = 'hit' | 'miss' | 'shared' | 'stale';
@@ -105,41 +105,37 @@ interface Miss {
   readonly report: Note;
 }
 
+/** The search of a process that shares its answers with no other. */
+const ALONE: Search = {};
+
 /** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
 function fetching({ entries, replicas }: Cache) {
   const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
     const staleFor = Math.max(terms.staleIfError, terms.staleWhileRevalidate);
     entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
   };
-  /** @returns also whether the answer may be kept: it may lack its proof if all clients have left, which ends the work on it. */
-  const make = async (miss: Miss, flight: Work) => {
-    miss.report('miss', missed);
-    const answer = await flight.next();
-    const isWhole = !flight.exchange.abandoned;
-    if (isWhole) keep(miss, answer, miss.terms.maxAge);
-    return { answer, isWhole };
-  };
-  const find = async (others: ReplicaAnswers, miss: Miss, flight: Work) => {
-    const { key, terms } = miss;
-    const { found, lock } = await others.search(key, terms.maxAge, miss.question, flight.exchange);
+  return async (miss: Miss, flight: Work): Promise<SignedResponse> => {
+    const { key, terms, question } = miss;
+    const { found, unlock } = replicas ? await replicas.search(key, terms.maxAge, question, flight.exchange) : ALONE;
     if (found !== undefined) {
       miss.report('hit', hit(found.ttl));
       keep(miss, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
-    let isStored = false;
+    miss.report('miss', missed);
+    let kept: SignedResponse | undefined;
     try {
-      const { answer, isWhole } = await make(miss, flight);
-      if (isWhole) lock?.store(answer, terms.maxAge);
-      isStored = isWhole;
+      const answer = await flight.next();
+      // If all clients have left, which ends the work on it, the answer may lack its proof.
+      if (!flight.exchange.abandoned) {
+        kept = answer;
+        keep(miss, answer, terms.maxAge);
+      }
       return answer;
     } finally {
-      // `store` releases the lock itself.
-      if (!isStored) lock?.release();
+      unlock?.(kept);
     }
   };
-  return async (miss: Miss, flight: Work): Promise<SignedResponse> =>
-    replicas === undefined ? (await make(miss, flight)).answer : find(replicas, miss, flight);
 }
 
 /** Makes the function that renews an answer while requests get the old one: one renewal at a time per key. */

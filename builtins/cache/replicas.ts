@@ -9,17 +9,14 @@ const POLL_INTERVAL_MS = 50;
 /** Most bytes of answers that this process keeps in the engine, which other state needs, too. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** The right of one process among all to ask the upstream for an answer. */
-export interface Lock {
-  /** Stores the answer for `maxAge` milliseconds, then releases the lock. */
-  store(answer: SignedResponse, maxAge: number): void;
-  release(): void;
-}
-
-/** An answer of another process, or the right to make one; neither if the engine is unreachable or the wait was too long. */
+/**
+ * What a search found: an answer of another process, or none and the lock of its key, the right of one process among all to ask
+ * the upstream. Neither if the engine is unreachable or the wait was too long.
+ */
 export interface Search {
   readonly found?: Omit<Found<SignedResponse>, 'isGood'>;
-  readonly lock?: Lock;
+  /** Stores the answer that was made, if there is one, then releases the lock. */
+  readonly unlock?: (made?: SignedResponse) => void;
 }
 
 /** An answer in the engine: when it expires, by `performance.now()`, and its size. */
@@ -64,8 +61,8 @@ export class ReplicaAnswers {
       for (;;) {
         const found = await look();
         if (found !== undefined) return { found };
-        const lock = await this.#lock(key, longestWait);
-        if (lock !== undefined) return await again(look, lock);
+        const unlock = await this.#lock(key, maxAge, longestWait);
+        if (unlock !== undefined) return await again(look, unlock);
         if (performance.now() - began >= longestWait || clientSignal.aborted) return {};
         await setTimeout(POLL_INTERVAL_MS);
       }
@@ -75,13 +72,15 @@ export class ReplicaAnswers {
   }
 
   /** Locks a key, unless another process has. @param ttl milliseconds after which the lock of a process that died is free. */
-  async #lock(key: string, ttl: number): Promise<Lock | undefined> {
+  async #lock(key: string, maxAge: number, ttl: number): Promise<Search['unlock']> {
     const token = randomId();
     const [area, name] = [this.#area, lockOf(key)];
     if ((await area.compareAndSet(name, undefined, token, { ttl })) !== undefined) return undefined;
-    const ignore = () => undefined;
-    const release = () => void area.compareAndSet(name, token, undefined).catch(ignore);
-    return { release, store: (answer, maxAge) => void this.#store(key, answer, maxAge).catch(ignore).finally(release) };
+    const end = async (made?: SignedResponse) => {
+      if (made !== undefined) await this.#store(key, made, maxAge).catch(() => undefined);
+      await area.compareAndSet(name, token, undefined);
+    };
+    return (made) => void end(made).catch(() => undefined);
   }
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
@@ -135,12 +134,12 @@ export class ReplicaAnswers {
 }
 
 /** Looks again under the lock: another process may have stored the answer and released the lock since the last look. */
-async function again(look: () => Promise<Search['found']>, lock: Lock): Promise<Search> {
+async function again(look: () => Promise<Search['found']>, unlock: () => void): Promise<Search> {
   const found = await look().catch((error: unknown) => {
-    lock.release();
+    unlock();
     throw error;
   });
-  if (found === undefined) return { lock };
-  lock.release();
+  if (found === undefined) return { unlock };
+  unlock();
   return { found };
 }

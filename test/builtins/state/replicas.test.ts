@@ -32,9 +32,9 @@ function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const area = new MemoryArea({ now: () => clock.now });
   const replica = () => new ReplicaAnswers(change(area), { node: signer.address, now: () => clock.now });
   const client = new AbortController();
-  const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key') => {
+  const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key', maxAge = MAX_AGE) => {
     const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, clientSignal: client.signal };
-    return replicas.search(key, MAX_AGE, QUESTION, asking);
+    return replicas.search(key, maxAge, QUESTION, asking);
   };
   return { clock, area, replica, search, client };
 }
@@ -43,22 +43,22 @@ describe('an answer that no process has', () => {
   it('is made by one, and the other waits for it', async () => {
     const { replica, search } = setUp();
     const [one, other] = [replica(), replica()];
-    const { lock, found } = await search(one);
+    const { unlock, found } = await search(one);
     assert.equal(found, undefined);
     const waiting = search(other);
-    lock?.store(answer('a'), MAX_AGE);
+    unlock?.(answer('a'));
     const late = await waiting;
     assert.equal(late.found?.value.json, answer('a').json);
-    assert.equal(late.lock, undefined);
+    assert.equal(late.unlock, undefined);
     assert.equal((await search(one)).found?.ttl, MAX_AGE);
   });
 
   it('is made by the other when the first one fails', async () => {
     const { replica, search } = setUp();
-    const { lock } = await search(replica());
+    const { unlock } = await search(replica());
     const waiting = search(replica());
-    lock?.release();
-    assert.notEqual((await waiting).lock, undefined);
+    unlock?.();
+    assert.notEqual((await waiting).unlock, undefined);
   });
 
   it('is made by the other when the first one dies, after two timeouts of a call', async () => {
@@ -67,16 +67,16 @@ describe('an answer that no process has', () => {
     clock.now += 2 * TIMEOUT - 1;
     assert.deepEqual(await search(replica(), 30), {});
     clock.now += 1;
-    assert.notEqual((await search(replica())).lock, undefined);
+    assert.notEqual((await search(replica())).unlock, undefined);
   });
 
   it('is made by both when two timeouts of a call are over, or the client has left', async () => {
     const { replica, search, client } = setUp();
-    const { lock } = await search(replica());
+    const { unlock } = await search(replica());
     assert.deepEqual(await search(replica(), 30), {});
     client.abort();
     assert.deepEqual(await search(replica()), {});
-    lock?.release();
+    unlock?.();
   });
 
   it('was stored between two looks: the lock is given back', async () => {
@@ -91,8 +91,8 @@ describe('an answer that no process has', () => {
         return text;
       },
     }));
-    const { found, lock } = await search(replica());
-    assert.deepEqual([found?.value.json, lock], [answer('b').json, undefined]);
+    const { found, unlock } = await search(replica());
+    assert.deepEqual([found?.value.json, unlock], [answer('b').json, undefined]);
     assert.equal(await area.get('lock key'), undefined);
   });
 });
@@ -116,8 +116,8 @@ describe('an engine that fails', () => {
           return inner.compareAndSet(...args);
         },
       }));
-      const { found, lock } = await search(replica());
-      assert.deepEqual([found, lock], [undefined, undefined], `${failing}`);
+      const { found, unlock } = await search(replica());
+      assert.deepEqual([found, unlock], [undefined, undefined], `${failing}`);
     }
   });
 
@@ -133,9 +133,9 @@ describe('an engine that fails', () => {
     for (const text of texts) {
       const { replica, search, area } = setUp();
       await area.compareAndSet('key', undefined, text);
-      const { found, lock } = await search(replica());
-      assert.deepEqual([found, lock === undefined], [undefined, false], text);
-      lock?.release();
+      const { found, unlock } = await search(replica());
+      assert.deepEqual([found, unlock === undefined], [undefined, false], text);
+      unlock?.();
     }
     const { replica, search, area } = setUp();
     await area.compareAndSet('key', undefined, `${NOW} ${good}`);
@@ -151,8 +151,8 @@ describe('answers in the engine', () => {
     const replicas = replica();
     const large = answer('x'.repeat(8 * 1024 * 1024));
     const store = async (key: string, maxAge = MAX_AGE) => {
-      const { lock } = await search(replicas, 1, key);
-      lock?.store(large, maxAge);
+      const { unlock } = await search(replicas, 1, key, maxAge);
+      unlock?.(large);
       await retried(async () => assert.equal(await area.get(`lock ${key}`), undefined));
       return (await area.get(key)) !== undefined;
     };
@@ -174,7 +174,7 @@ describe('answers in the engine', () => {
   it('are as old as their maker’s clock says, and never older than they may be', async () => {
     const { replica, search, clock } = setUp();
     const one = replica();
-    (await search(one)).lock?.store(answer('a', { timestamp: NOW / 1000 - 600 }), MAX_AGE);
+    (await search(one)).unlock?.(answer('a', { timestamp: NOW / 1000 - 600 }));
     await retried(async () => assert.notEqual((await search(replica())).found, undefined));
     clock.now += MAX_AGE - 10;
     assert.equal((await search(one)).found?.ttl, 10);
