@@ -83,8 +83,6 @@ async function poll(store: Records, requestId: string, method: string): Promise<
 }
 
 const kept = new StateKey<AsyncStore<SignedResponse>>('async records');
-/** Milliseconds between two sweeps of expired records. */
-const SWEEP_INTERVAL_MS = 10_000;
 
 /** Makes the function that answers 202 with the URL to poll, while the work goes on. */
 function presentTo(store: Records, told: Told) {
@@ -115,18 +113,9 @@ export const modeAsync = definePlugin({
     const { meters, states, stateEngine, node } = services;
     const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
     const records = stateEngine?.processes === 'many' ? new SharedRecords(own, stateEngine, node) : own;
-    meters.gauge({ name: 'async_records', help: 'Async requests that make no room for others' }, () => {
-      own.dropExpired();
-      return own.taken;
-    });
+    meters.gauge({ name: 'async_records', help: 'Async requests that make no room for others' }, () => own.taken);
     const handle: Route['handle'] = ({ params }, { method }) => poll(records, params.requestId ?? '', method);
-    let sweeping: NodeJS.Timeout | undefined;
     return {
-      // Answers may be large, and no later request may come to drop them.
-      start: () => {
-        sweeping = setInterval(() => own.dropExpired(), SWEEP_INTERVAL_MS).unref();
-      },
-      stop: () => clearInterval(sweeping),
       hooks: { present: { async: presentTo(records, services) } },
       routes: [{ method: 'GET', path: '/requests/:requestId', admit: true, handle }],
     };

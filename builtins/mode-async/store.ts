@@ -1,5 +1,3 @@
-import { steadyClock } from '../../lib/time.ts';
-
 /** Milliseconds for which an unfinished request is kept from its start, even if its process has died. */
 export const UNFINISHED_TTL_MS = 600_000;
 /** Milliseconds for which a result is kept from its completion or failure. */
@@ -20,28 +18,27 @@ export function isEnded<A>(record: AsyncRecord<A> | undefined): record is Ended<
 
 interface Entry<A> {
   readonly record: AsyncRecord<A>;
-  readonly expiresAt: number;
+  /** Forgets the request when its time is over. */
+  readonly timer: NodeJS.Timeout;
 }
 
 /**
  * The async requests in memory. States: pending, processing, then complete or failed; no other step is possible.
- * An entry beyond its time is gone, for everyone: it can be neither read nor finished. When the store is full, expired
- * entries make room first, then the finished result whose first read is the oldest.
+ * An entry beyond its time is gone, for everyone: it can be neither read nor finished. When the store is full, the finished
+ * result whose first read is the oldest makes room.
  */
 export class AsyncStore<A> {
   readonly #capacity: number;
-  readonly #elapsed: () => number;
   readonly #entries = new Map<string, Entry<A>>();
   /** The finished results that their clients have read, in the order of the first read. */
   readonly #read = new Set<string>();
 
-  /** @param capacity most requests held at once. @param now milliseconds; the process's monotonic clock by default. */
-  constructor(capacity = 100, now?: () => number) {
+  /** @param capacity most requests held at once. */
+  constructor(capacity = 100) {
     this.#capacity = capacity;
-    this.#elapsed = steadyClock(now);
   }
 
-  /** Entries held, expired ones that nobody has dropped yet included; never more than the capacity. */
+  /** Entries held; never more than the capacity. */
   get size(): number {
     return this.#entries.size;
   }
@@ -56,18 +53,16 @@ export class AsyncStore<A> {
    * @returns `false`, and nothing has changed, when the id is taken, or the store is full and nothing there may be evicted.
    */
   reserve(id: string): boolean {
-    this.dropExpired();
-    if (this.#entries.has(id)) return false;
-    if (this.taken >= this.#capacity) return false;
+    if (this.#entries.has(id) || this.taken >= this.#capacity) return false;
     const [longestRead] = this.#read;
     if (this.size >= this.#capacity && longestRead !== undefined) this.forget(longestRead);
-    this.#entries.set(id, { record: { status: 'pending' }, expiresAt: this.#elapsed() + UNFINISHED_TTL_MS });
+    this.#keep(id, { status: 'pending' }, UNFINISHED_TTL_MS);
     return true;
   }
 
   /** Moves a pending request on. @returns `false`, and nothing has changed, for any other. */
   processing(id: string): boolean {
-    const entry = this.#live(id);
+    const entry = this.#entries.get(id);
     if (entry?.record.status !== 'pending') return false;
     this.#entries.set(id, { ...entry, record: { status: 'processing' } });
     return true;
@@ -78,34 +73,28 @@ export class AsyncStore<A> {
    * @returns `false`, and nothing has changed, for any other.
    */
   end(id: string, record: Ended<A>, isRead = false): boolean {
-    if (this.#live(id)?.record.status !== 'processing') return false;
-    this.#entries.set(id, { record, expiresAt: this.#elapsed() + FINISHED_TTL_MS });
+    if (this.#entries.get(id)?.record.status !== 'processing') return false;
+    this.forget(id);
+    this.#keep(id, record, FINISHED_TTL_MS);
     if (isRead) this.#read.add(id);
     return true;
   }
 
   /** Reads a request for its client; a finished one counts as read from then on, unless `isShown` is `false`. */
   get(id: string, isShown = true): AsyncRecord<A> | undefined {
-    const record = this.#live(id)?.record;
+    const record = this.#entries.get(id)?.record;
     if (isShown && isEnded(record)) this.#read.add(id);
     return record;
   }
 
   /** Gives up a request. */
   forget(id: string): void {
+    clearTimeout(this.#entries.get(id)?.timer);
     this.#entries.delete(id);
     this.#read.delete(id);
   }
 
-  /** Drops all expired entries. */
-  dropExpired(): void {
-    for (const id of this.#entries.keys()) this.#live(id);
-  }
-
-  #live(id: string): Entry<A> | undefined {
-    const entry = this.#entries.get(id);
-    if (entry !== undefined && this.#elapsed() < entry.expiresAt) return entry;
-    this.forget(id);
-    return undefined;
+  #keep(id: string, record: AsyncRecord<A>, ttl: number): void {
+    this.#entries.set(id, { record, timer: setTimeout(() => this.forget(id), ttl).unref() });
   }
 }

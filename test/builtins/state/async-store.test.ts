@@ -1,14 +1,15 @@
 /** The store of async requests keeps each to its end, within its bounds. */
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { type AsyncRecord, AsyncStore } from '../../../builtins/mode-async/store.ts';
 
 const MINUTE = 60_000;
 
-function setUp(capacity = 100) {
-  const clock = { now: 1_700_000_000_000 };
-  return { clock, store: new AsyncStore<string>(capacity, () => clock.now) };
+/** A store, and a function that lets time go by. */
+function setUp({ mock: { timers } }: TestContext, capacity = 100) {
+  timers.enable({ apis: ['setTimeout'] });
+  return { pass: (ms: number) => timers.tick(ms), store: new AsyncStore<string>(capacity) };
 }
 
 function finish(store: AsyncStore<string>, id: string): void {
@@ -17,23 +18,23 @@ function finish(store: AsyncStore<string>, id: string): void {
   store.end(id, { status: 'complete', answer: `answer ${id}` });
 }
 
-it('keeps an unfinished request for 10 minutes from its start, processing or not', () => {
-  const { store, clock } = setUp();
+it('keeps an unfinished request for 10 minutes from its start, processing or not', (t) => {
+  const { store, pass } = setUp(t);
   store.reserve('a');
-  clock.now += 4 * MINUTE;
+  pass(4 * MINUTE);
   store.processing('a');
-  clock.now += 6 * MINUTE - 1;
+  pass(6 * MINUTE - 1);
   assert.deepEqual(store.get('a'), { status: 'processing' });
-  clock.now += 1;
+  pass(1);
   assert.equal(store.get('a'), undefined);
 });
 
-it('keeps a result no longer when the clock goes back', () => {
-  const { store, clock } = setUp();
+it('keeps a result no longer when the clock goes back', (t) => {
+  const { store, pass } = setUp(t);
   finish(store, 'a');
-  clock.now -= 60 * MINUTE;
+  t.mock.method(Date, 'now', () => 1_700_000_000_000);
   assert.ok(store.get('a'));
-  clock.now += MINUTE;
+  pass(MINUTE);
   assert.equal(store.get('a'), undefined);
 });
 
@@ -45,8 +46,8 @@ it('holds 100 requests and refuses the next while all are in flight', () => {
   assert.equal(store.size, 100);
 });
 
-it('evicts the result that was first read the longest ago', () => {
-  const { store } = setUp(3);
+it('evicts the result that was first read the longest ago', (t) => {
+  const { store } = setUp(t, 3);
   for (const id of ['a', 'b', 'c']) finish(store, id);
   store.get('b');
   store.get('a');
@@ -58,16 +59,14 @@ it('evicts the result that was first read the longest ago', () => {
   assert.deepEqual(store.get('c'), { status: 'complete', answer: 'answer c' });
 });
 
-it('lets go of what has expired when it is told to, and of nothing else', () => {
-  const { store, clock } = setUp();
+it('lets go of what has expired, although nobody asks, and of nothing else', (t) => {
+  const { store, pass } = setUp(t);
   for (const id of ['a', 'b']) finish(store, id);
   store.get('a');
   store.reserve('c');
-  clock.now += MINUTE - 1;
-  store.dropExpired();
+  pass(MINUTE - 1);
   assert.equal(store.size, 3);
-  clock.now += 1;
-  store.dropExpired();
+  pass(1);
   assert.equal(store.size, 1);
   assert.deepEqual(store.get('c'), { status: 'pending' });
 });
@@ -125,7 +124,8 @@ class PlainList {
 
 const inFlight = ({ status }: AsyncRecord<string>) => status === 'pending' || status === 'processing';
 
-it('answers as a plain list of requests does', () => {
+it('answers as a plain list of requests does', (t) => {
+  const { pass } = setUp(t);
   const id = fc.integer({ min: 0, max: 7 }).map(String);
   const kind = fc.constantFrom('reserve', 'processing', 'complete', 'fail', 'get');
   const kept = fc.constantFrom(1, MINUTE - 1, MINUTE, 10 * MINUTE - 1, 10 * MINUTE);
@@ -135,11 +135,10 @@ it('answers as a plain list of requests does', () => {
   const step = fc.record({ kind, id, ms });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 150 }), (capacity, steps) => {
-      const clock = { now: 0 };
-      const store = new AsyncStore<string>(capacity, () => clock.now);
+      const store = new AsyncStore<string>(capacity);
       const list = new PlainList(capacity);
       for (const [turn, { kind, id, ms }] of steps.entries()) {
-        clock.now += ms;
+        pass(ms);
         list.pass(ms);
         const [answer, error] = [`answer ${turn}`, `error ${turn}`];
         if (kind === 'reserve') assert.equal(store.reserve(id), list.reserve(id));

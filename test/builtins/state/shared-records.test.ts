@@ -32,7 +32,7 @@ function setUp(t: TestContext) {
   const sinceFailure = () => (engine.isAway ? 0 : clock.now - engine.wasAwayAt);
   const shared = { area: () => area, sinceFailure };
   const replica = (node = NODE, capacity = 100) => {
-    const own = new AsyncStore<SignedResponse>(capacity, () => clock.now);
+    const own = new AsyncStore<SignedResponse>(capacity);
     return { own, records: new SharedRecords(own, shared, node) };
   };
   const pass = async (milliseconds: number) => {
