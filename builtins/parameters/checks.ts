@@ -139,11 +139,13 @@ function checkMap({ at, map, fixed, default: fallback }: DeclaredParameter): Fin
     .map(([path]) => error(path, 'is not in the map'));
 }
 
-/** Checks the schema, and that fixed and default values fit it. */
-function checkSchema({ at, schema, secret, fixed, default: fallback }: DeclaredParameter): Finding[] {
+/** Checks the schema, and that a text of the map fits it, and fixed and default values. */
+function checkSchema({ at, schema, secret, map, fixed, default: fallback }: DeclaredParameter): Finding[] {
   if (schema === undefined) return [];
   const { findings, misfit } = parameterSchema({ schema, secret }, `${at}.schema`);
   if (findings.length > 0) return [...findings];
+  if (map !== undefined && Object.keys(map).every((text) => misfit(text) !== undefined))
+    return [error(`${at}.map`, 'holds no text that fits the schema: no request could give a value')];
   return valuesAt(at, { fixed, default: fallback }).flatMap(([path, value]) => {
     const why = misfit(value);
     return why === undefined ? [] : [error(path, `does not fit the schema: ${why}`)];
