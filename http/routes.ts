@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { Refusal } from '../kernel/refusal.ts';
+import { errorForLog, Refusal } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, type Route } from '../kernel/registry.ts';
 
 /** The path of endpoints, which the pipeline serves: it is no plugin's route. */
@@ -46,8 +46,7 @@ export function routerOf(
     try {
       router.register(path === '*' ? ANYWHERE : path, [method.toLowerCase()], serve(route));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new RegistrationError(`plugin "${name}": route ${method} ${path}: ${why}`);
+      throw new RegistrationError(`plugin "${name}": route ${method} ${path}: ${errorForLog(error, 'message')}`);
     }
   }
   return router;
