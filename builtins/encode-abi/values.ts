@@ -1,6 +1,6 @@
 import { toUSVString } from 'node:util';
 import { isAddress, isHex, toBytes } from '../../lib/eth/hex.ts';
-import { keepsDigits, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
+import { keepsDigits, MAY_BE_INEXACT, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
 import { type Decimal, decimalOf, isOne, isWhole, parseDecimal, scaleToInteger } from '../shared/decimal.ts';
 import { follow, type Match } from '../shared/json-path/index.ts';
 import { type AbiType, type AbiValue, encodeAbi } from './abi.ts';
@@ -192,9 +192,6 @@ function described(value: unknown): string {
   if (typeof value === 'string') return `a text of ${value.length} characters`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
-
-/** Matches every number that a double may round, and some others: it has 16 digits, or an exponent. */
-const MAY_BE_INEXACT = /\d[\d.]{15}|\d[eE]/;
 
 /**
  * Returns the source text of each matched number that `JSON.parse` rounds to a double; undefined for any other match.

@@ -63,11 +63,8 @@ export function parseMarked(json: string): Json {
   return JSON.parse(withoutRoundedNumbers(json, (literal) => `"${MARK}${literal}"`));
 }
 
-/**
- * Matches every number that a double may round but does not make infinite, and some others: it has 16 digits, or a negative
- * exponent of three.
- */
-export const MAY_BE_INEXACT = /(?:^|[:,[\s])-?(?:[\d.]{16}|[\d.]+[eE]-\d{3})/;
+/** Matches every number that a double may round, and some others: it has 16 digits, or an exponent of three. */
+export const MAY_BE_INEXACT = /(?:^|[:,[\s])-?(?:[\d.]{16}|[\d.]+[eE][-+]?\d{3})/;
 
 /**
  * Parses JSON, with a symbol in place of each number that a double would round: the number's text is its description. Undefined
