@@ -26,15 +26,23 @@ function unexpected(detail: string, { status }: ApiResponse, failureClass: Class
   return failed(`unexpected answer: ${detail}`, failureClass, { upstreamStatus: status });
 }
 
-const RFC_3339 = /^\d{4}-\d\d-\d\d[t ]\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[-+]\d\d:\d\d)$/i;
+const RFC_3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)$/;
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 
 /** Returns a time in epoch milliseconds; NaN if the value is no time. */
 function timeOf(value: unknown, unit: Fresh['unit'] = 's'): number {
   const text = typeof value === 'string' ? value : '';
-  if (unit === 'iso') return RFC_3339.test(text) ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN;
+  if (unit === 'iso') return timeOfText(text.toUpperCase().replace(' ', 'T'));
   const isNumber = typeof value === 'number' || DECIMAL.test(text);
   return isNumber ? Number(value) * (unit === 's' ? 1000 : 1) : Number.NaN;
+}
+
+/** Reads RFC 3339 in capitals, where a leap second (`:60`) is legal: it counts as the second before. */
+function timeOfText(text: string): number {
+  const usual = text.replace(/:60(?=[-+.Z])/, ':59');
+  const local = RFC_3339.exec(usual)?.[1];
+  // `Date` takes 30 February for 2 March, and 24:00 for the next day.
+  return new Date(`${local}Z`).toJSON() === `${local}.000Z` ? Date.parse(usual) : Number.NaN;
 }
 
 function missing(path: string): string {
