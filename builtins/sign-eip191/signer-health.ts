@@ -24,7 +24,6 @@ export class SignerHealth {
   readonly #watched: Watched;
   #isDoubtful = false;
   #isAway = false;
-  #signedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -46,8 +45,8 @@ export class SignerHealth {
   }
 
   succeeded(): void {
-    this.#signedAt = performance.now();
     this.#isDoubtful = false;
+    this.#probeIn(IDLE_MS);
     if (!this.#isAway) return;
     this.#isAway = false;
     this.#watched.log.info('a signer is back', { signer: this.#watched.signer });
@@ -66,15 +65,12 @@ export class SignerHealth {
   }
 
   async #look(): Promise<void> {
-    const idle = performance.now() - this.#signedAt;
-    if (!this.#isDoubtful && idle < IDLE_MS) return this.#probeIn(IDLE_MS - idle);
     try {
       await this.#watched.probe();
       this.succeeded();
     } catch (error) {
       this.#probeFailed(error);
     }
-    this.#probeIn(this.#isDoubtful ? RETRY_MS : IDLE_MS);
   }
 
   #probeFailed(error: unknown): void {
@@ -85,5 +81,6 @@ export class SignerHealth {
       log.error('a signer is away: answers that need its signature are refused', { signer, error });
     }
     this.#isDoubtful = true;
+    this.#probeIn(RETRY_MS);
   }
 }
