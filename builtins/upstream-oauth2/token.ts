@@ -1,6 +1,6 @@
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/config.ts';
-import { type HttpClient, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
+import { type HttpClient, type Refusal, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
 import { classOfRequest, classOfStatus } from '../../plugins-sdk/observe.ts';
 import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
 
@@ -107,17 +107,12 @@ export class Token {
     const asked = { ...parameters, grant_type: 'client_credentials', ...(scope && { scope }), ...form };
     const body = new URLSearchParams(asked).toString();
     const request = { method: 'POST', url, headers: { ...ACCEPTED, ...headers }, body, timeout, maxBytes: TOKEN_LIMIT };
-    try {
-      const answer = await client.request(request);
-      if (answer.status !== 200) throw this.#refused(answer);
-      return grantedIn(answer.body.toString());
-    } catch (error) {
-      if (error instanceof RequestFailure)
-        throw failed(`oauth2: ${error.kind}: ${error.message}`, classOfRequest(error));
-      if (error instanceof NoToken)
-        throw failed(`oauth2: no token, status 200: ${error.message}`, 'body', { upstreamStatus: 200 });
-      throw error;
-    }
+    const answer = await client.request(request).catch((error: unknown) => {
+      if (!(error instanceof RequestFailure)) throw error;
+      throw failed(`oauth2: ${error.kind}: ${error.message}`, classOfRequest(error));
+    });
+    if (answer.status !== 200) throw this.#refused(answer);
+    return grantedIn(answer.body.toString());
   }
 
   /**
@@ -157,25 +152,27 @@ interface Granted {
   readonly seconds: number;
 }
 
-/** An answer of status 200 without a usable token. The message shows nothing of the answer. */
-class NoToken extends Error {}
+/** Makes the refusal for an answer of status 200 without a usable token. Its reason shows nothing of the answer. */
+function noToken(why: string): Refusal {
+  return failed(`oauth2: no token, status 200: ${why}`, 'body', { upstreamStatus: 200 });
+}
 
 /**
  * Reads the token and its lifetime from an answer. Some servers omit the type, write the token's format in its place, or write
  * the seconds as a text. Other members are ignored.
- * @throws NoToken
+ * @throws Refusal 502
  */
 function grantedIn(body: string): Granted {
   const answer = jsonIn(body);
-  if (!isRecord(answer)) throw new NoToken('it is no JSON object');
+  if (!isRecord(answer)) throw noToken('it is no JSON object');
   const { access_token, token_type, expires_in } = answer;
   // Other characters could end the header early (RFC 6750, section 2.1).
   if (typeof access_token !== 'string' || !/^[\x21-\x7e]+$/.test(access_token))
-    throw new NoToken('access_token is missing, or no token');
+    throw noToken('access_token is missing, or no token');
   if (!/^(?:bearer|jwt)$/i.test(scalarText(token_type ?? 'Bearer')))
-    throw new NoToken('token_type is neither Bearer nor JWT');
+    throw noToken('token_type is neither Bearer nor JWT');
   const seconds = scalarText(expires_in ?? LIFETIME_S);
-  if (!/^\d{1,15}(?:\.\d+)?$/.test(seconds)) throw new NoToken('expires_in is no number of seconds');
+  if (!/^\d{1,15}(?:\.\d+)?$/.test(seconds)) throw noToken('expires_in is no number of seconds');
   return { text: access_token, seconds: Number(seconds) };
 }
 
