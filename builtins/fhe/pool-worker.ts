@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
 import { errorText } from '../../lib/text.ts';
+import { withTimeout } from '../../lib/time.ts';
 import type { Ciphertext, Report, Task } from './protocol.ts';
 import { tell } from './spawn.ts';
 
@@ -57,14 +58,12 @@ export class PoolWorker {
     const started = this.#process ?? this.#start();
     const cancel = () => tell(started, { kind: 'cancel' });
     signal.addEventListener('abort', cancel);
-    let timer: NodeJS.Timeout | undefined;
-    const report = await new Promise<Report>((resolve) => {
+    const left = Math.max(Math.ceil(deadline - performance.now()), 1);
+    const reported = new Promise<Report>((resolve) => {
       this.#take = resolve;
-      const left = Math.max(Math.ceil(deadline - performance.now()), 1);
-      timer = setTimeout(resolve, left, { kind: 'failed', reason: late(timeout) });
-      tell(started, { kind: 'encrypt', task, timeout: left });
     });
-    clearTimeout(timer);
+    tell(started, { kind: 'encrypt', task, timeout: left });
+    const report = await withTimeout(left, reported, (): Report => ({ kind: 'failed', reason: late(timeout) }));
     signal.removeEventListener('abort', cancel);
     if (report.kind === 'failed') throw new EncryptionFailure(report.reason);
     if (report.kind === 'cancelled') return undefined;
