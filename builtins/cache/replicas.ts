@@ -1,5 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
-import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DEFAULT_TIMEOUT_MS, keys, LONGEST_TIMER } from '../../plugins-sdk/config.ts';
 import { type Endpoint, type Exchange, type Question, SignedResponse } from '../../plugins-sdk/index.ts';
 import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
 import type { Found } from '../shared/cache-entries.ts';
@@ -19,9 +19,6 @@ export interface Search {
   readonly unlock?: (made?: SignedResponse) => void;
 }
 
-/** An answer in the engine: when it expires, by `performance.now()`, and its size. */
-type Stored = Readonly<Record<'until' | 'size', number>>;
-
 /** The endpoint, and the signal that all waiting clients have left. */
 type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 
@@ -38,8 +35,8 @@ const lockOf = (key: string) => `lock ${key}`;
 export class ReplicaAnswers {
   readonly #area: StateArea;
   readonly #service: { readonly node: string; now(): number };
-  /** What this process has stored in the engine, by `maxAge`: with the same one, entries expire in the order of storing. */
-  readonly #stored = new Map<number, Map<string, Stored>>();
+  /** The answers that this process has stored in the engine: by key, the function that gives up the room of one. */
+  readonly #stored = new Map<string, () => void>();
   #bytes = 0;
 
   /** @param service the signer of the answers, and the clock in epoch milliseconds. */
@@ -64,7 +61,7 @@ export class ReplicaAnswers {
         const unlock = await this.#lock(key, maxAge, longestWait);
         if (unlock !== undefined) return await again(look, unlock);
         if (performance.now() - began >= longestWait || clientSignal.aborted) return {};
-        await setTimeout(POLL_INTERVAL_MS);
+        await pause(POLL_INTERVAL_MS);
       }
     } catch {
       return {};
@@ -90,24 +87,17 @@ export class ReplicaAnswers {
 
   /** Takes room for an answer, in place of the key's former one, until it expires. @returns `false` if there is none. */
   #takeRoom(key: string, size: number, maxAge: number): boolean {
-    const now = performance.now();
-    const alike = this.#stored.get(maxAge) ?? new Map<string, Stored>();
-    this.#stored.set(maxAge, alike);
-    this.#forget(key, alike);
-    for (const stored of this.#stored.values())
-      for (const [known, { until }] of stored) {
-        if (until > now) break;
-        this.#forget(known, stored);
-      }
+    this.#stored.get(key)?.();
     if (this.#bytes + size > MOST_BYTES) return false;
-    alike.set(key, { until: now + maxAge, size });
+    const end = () => {
+      clearTimeout(timer);
+      this.#stored.delete(key);
+      this.#bytes -= size;
+    };
+    const timer = setTimeout(end, Math.min(maxAge, LONGEST_TIMER)).unref();
+    this.#stored.set(key, end);
     this.#bytes += size;
     return true;
-  }
-
-  #forget(key: string, stored: Map<string, Stored>): void {
-    this.#bytes -= stored.get(key)?.size ?? 0;
-    stored.delete(key);
   }
 
   /**

@@ -145,8 +145,7 @@ describe('an engine that fails', () => {
 
 describe('answers in the engine', () => {
   it('are no more than 64 MiB of this process, until they end', async (t) => {
-    let now = 0;
-    t.mock.method(performance, 'now', () => now);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     const { area, replica, search } = setUp();
     const replicas = replica();
     const large = answer('x'.repeat(8 * 1024 * 1024));
@@ -159,11 +158,11 @@ describe('answers in the engine', () => {
     const kept = [];
     for (const key of ['a', 'b', 'c', 'd']) kept.push(await store(key));
     assert.deepEqual(kept, [true, true, true, false]);
-    now += MAX_AGE;
+    t.mock.timers.tick(MAX_AGE);
     assert.equal(await store('e'), true);
     // Behind an answer that is kept for long, others expire, or are stored again after the engine has evicted them.
     assert.equal(await store('f', 10), true);
-    now += 10;
+    t.mock.timers.tick(10);
     assert.equal(await store('g', 10), true);
     for (let i = 0; i < 3; i++) {
       await area.compareAndSet('g', await area.get('g'), undefined);
