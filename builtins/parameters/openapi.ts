@@ -1,3 +1,4 @@
+import { typesIn } from '../../lib/json/value.ts';
 import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/config.ts';
 import type { Endpoint, Json } from '../../plugins-sdk/index.ts';
 import type { DescribedOperation } from '../../plugins-sdk/openapi.ts';
@@ -8,10 +9,14 @@ import { withForm } from './body.ts';
 import type { Declared } from './placement.ts';
 import { schemaInPlace } from './schema-in-place.ts';
 
-function schemaOf(parameter: Parameter & Partial<Declared>): Readonly<Record<string, Json>> {
+/** Describes the value of a parameter. Outside a JSON body `null` is no value, whatever the schema says. */
+function schemaOf(parameter: Parameter & Partial<Declared>, isRequired: boolean): Readonly<Record<string, Json>> {
   const { secret = false, default: fallback, description } = parameter;
+  const schema = schemaInPlace(parameter, publicSchema(parameter));
+  const isNullRefused = parameter.form || (isRequired && parameter.in !== 'body');
   return {
-    ...schemaInPlace(parameter, publicSchema(parameter)),
+    ...schema,
+    ...(isNullRefused && typesIn(schema).includes('null') ? { not: { type: 'null' } } : {}),
     ...(fallback === undefined || secret ? {} : { default: fallback }),
     ...(description === undefined || description === '' ? {} : { description }),
   };
@@ -41,7 +46,10 @@ export function describeParameters(endpoint: Endpoint): DescribedOperation {
   ];
   return {
     parameters: Object.fromEntries(
-      names.map((name) => [name, allOf(free.filter((parameter) => parameter.name === name).map(schemaOf))]),
+      names.map((name) => {
+        const same = free.filter((parameter) => parameter.name === name);
+        return [name, allOf(same.map((parameter) => schemaOf(parameter, required.includes(name))))];
+      }),
     ),
     required,
     ...(strict ? { strict } : {}),

@@ -57,7 +57,7 @@ function apisAt(url: string, timeout = 10_000) {
         endpoint('form', {
           method: 'POST',
           bodyType: 'form',
-          parameters: [{ name: 'input', in: 'body', schema: { maxLength: 3 } }],
+          parameters: [{ name: 'input', in: 'body', schema: { type: ['string', 'null'], maxLength: 3 } }],
         }),
         endpoint('later-encoded', { mode: 'async', encoding: price }),
         endpoint('live', { mode: 'stream' }),
@@ -218,6 +218,7 @@ describe('the OpenAPI document of a running service', async () => {
     ['open/chosen', 400, { _type: 'uint8', _path: '$.price', _times: 1 }],
     ['open/later', 400, {}],
     ['open/form', 400, { input: '\ud800' }],
+    ['open/form', 400, { input: null }],
     ['closed/keyed', 401, {}],
     ['closed/keyed', 401, {}, { 'X-Api-Key': 'wrong' }],
     ['closed/either', 401, {}],
