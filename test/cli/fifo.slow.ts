@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, launch, launchCli, PROGRAM, runCli } from './run.ts';
+import { folderWith, launch, launchCli, PROGRAM } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 const { eth, all } = specifications();
@@ -74,7 +74,7 @@ describe('files that are pipes', { skip, concurrency: 4 }, () => {
     const [config, variables, started] = await Promise.all([
       validate('-c', silent),
       validate('-c', 'c.yaml', '--env', silent),
-      Promise.all([runCli(t, ['start', '-c', half], { cwd, env }), writeHalf(t, half, "version: '1.0'\n")]),
+      Promise.all([launchCli(t, ['start', '-c', half], { cwd, env }).ended, writeHalf(t, half, "version: '1.0'\n")]),
     ]);
     const failed = (file: string) => ({ code: 1, signal: null, stdout: '', stderr: `error: ${late(file)}\n` });
     assert.deepEqual([config, variables, started[0]], [failed(silent), failed(silent), failed(half)]);

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -129,35 +129,39 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs a command to its end in this process, as `cli/main.ts` does: a process for each would take most of the time of these tests.
- * One runs at a time, since a process has one folder and one environment. What depends on a process of its own is launched.
+ * One runs at a time, since a process has one folder and one environment. `start` is one that fails: a service is launched.
  */
-export async function runCli(t: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+export function runCli(_: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const here = last.then(() => runHere(args, options));
   last = here;
-  return (await here) ?? launchCli(t, args, options).ended;
+  return here;
 }
 
-/** @returns nothing where a service is to start: it takes the signals, the log and the end of its process. */
-async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOptions): Promise<Ended | undefined> {
-  let isService = false;
-  const before = { cwd: process.cwd(), env: process.env };
+/** What `start` listens to from its beginning, and this process does not. */
+const HEARD: readonly (readonly [EventEmitter, string])[] = [
+  ...['SIGTERM', 'SIGINT', 'SIGHUP', 'exit'].map((name) => [process, name] as const),
+  ...[process.stdout, process.stderr].map((stream) => [stream, 'error'] as const),
+];
+const heard = () => HEARD.map(([by, name]) => by.rawListeners(name) as ((...args: unknown[]) => void)[]);
+
+async function runHere(args: readonly string[], { cwd = tmpdir(), env }: RunOptions): Promise<Ended> {
+  const before = { cwd: process.cwd(), env: process.env, heard: heard() };
   const written = { stdout: '', stderr: '' };
   process.env = environment(env);
   process.chdir(cwd);
   try {
     const code = await writing.run({ written, replaced: {} }, async () => {
       try {
-        return await runCommandLine(args, async (spec, given, argument) => {
-          isService = spec.usage === 'start';
-          return isService ? 0 : spec.run(given, argument);
-        });
+        return await runCommandLine(args);
       } catch (error) {
         await complain('error', describeError(error));
         return 1;
       }
     });
-    return isService ? undefined : { code, signal: null, ...written };
+    return { code, signal: null, ...written };
   } finally {
+    for (const [i, listeners] of heard().entries())
+      for (const added of listeners.slice(before.heard[i]?.length)) HEARD[i]?.[0].off(HEARD[i][1], added);
     process.chdir(before.cwd);
     process.env = before.env;
   }

@@ -8,7 +8,6 @@ import { describe, it, type TestContext } from 'node:test';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import { startService } from '../../service/index.ts';
 import { packageVersion } from '../../service/surroundings.ts';
-import { describeError } from '../../service/terminal.ts';
 import { hostOf } from '../support/https.ts';
 import { eventually } from '../support/wait.ts';
 import { folderWith, runCli } from './run.ts';
@@ -111,22 +110,16 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
     assert.deepEqual(await again('--env', 'other.env'), failed(`${missing}; ${other} has neither: write one there`));
   });
 
-  /** The lines that a start prints, which is refused once the command line and the variables are read. */
-  const refused = async (t: TestContext, text: string, env: Record<string, string> = key) => {
-    const cwd = await folderWith(t, { 'c.yaml': text });
-    const started = startService({ file: join(cwd, 'c.yaml'), env, log: silentLog });
-    return started.then(() => assert.fail('it started'), describeError);
-  };
-
   it('a bad private key, which is not shown', async (t) => {
     const rule = 'SERVICE_PRIVATE_KEY must be 32 bytes of hex, not zero and below the order of secp256k1';
-    assert.deepEqual(await refused(t, configText(), { SERVICE_PRIVATE_KEY: '0x1234' }), [rule]);
+    const { ended } = await start(t, { 'c.yaml': configText() }, { SERVICE_PRIVATE_KEY: '0x1234' });
+    assert.deepEqual(ended, failed(rule));
   });
 
   it('a variable that is not set', async (t) => {
-    const lines = await refused(t, configText(`https://\${HOST_OF_API}`));
-    assert.equal(lines.length, 1);
-    assert.match(lines[0] ?? '', /HOST_OF_API/);
+    const { ended } = await start(t, { 'c.yaml': configText(`https://\${HOST_OF_API}`) }, key);
+    assert.deepEqual([ended.code, ended.stdout], [1, '']);
+    assert.match(ended.stderr, /^error: .*HOST_OF_API.*\n$/);
   });
 
   it('several errors in the config', async (t) => {
@@ -150,8 +143,9 @@ describe('what stops start-up is one line per error on stderr and exit code 1', 
   it('a port in use', async (t) => {
     const host = await hostOf(t, createServer());
     const why = 'the port is in use: end what has it, or set another server.port';
-    const text = configText().replace('port: 0', `port: ${host.split(':')[1]}`);
-    assert.deepEqual(await refused(t, text), [`cannot listen on ${host}: ${why}`]);
+    const cwd = await folderWith(t, { 'c.yaml': configText().replace('port: 0', `port: ${host.split(':')[1]}`) });
+    const started = startService({ file: join(cwd, 'c.yaml'), env: key, log: silentLog });
+    await assert.rejects(started, { message: `cannot listen on ${host}: ${why}` });
   });
 
   it('a plugin that throws several lines', async (t) => {

@@ -26,8 +26,8 @@ const PLUGIN = `export default {
 };`;
 
 function startTwo(t: TestContext, config: string, plugin = PLUGIN, args: readonly string[] = ['--workers', '2']) {
-  return folderWith(t, { 'c.yaml': config, 'p.mjs': plugin }).then((cwd) =>
-    runCli(t, ['start', '-c', 'c.yaml', ...args], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }),
+  return folderWith(t, { 'c.yaml': config, 'p.mjs': plugin }).then(
+    (cwd) => launchCli(t, ['start', '-c', 'c.yaml', ...args], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }).ended,
   );
 }
 
@@ -102,7 +102,7 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
     const cwd = await folderWith(t);
     execFileSync('mkfifo', [join(cwd, 'c.yaml')]);
     const args = ['start', '-c', 'c.yaml', '--workers', '2'];
-    const ended = await runCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+    const ended = await launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }).ended;
     const why = 'is a pipe, which several workers cannot read: give a file';
     assert.deepEqual(ended, failed(`${join(cwd, 'c.yaml')}: ${why}`));
   });
