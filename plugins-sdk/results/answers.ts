@@ -29,27 +29,11 @@ export interface Vouchers {
   now(): number;
 }
 
-/** Facts of a checked answer. They are kept, so that no signature is recovered twice, and none that was made here. */
-interface Known extends Pick<SignedParts, 'endpointId' | 'node' | 'timestamp' | 'data' | 'digest' | 'extra'> {
-  readonly requestHash: Hex | undefined;
-  readonly isMadeHere: boolean;
-  /** Made on first use. */
-  facts?: SignedFacts;
-}
-
-const knownOf = (answer: SignedResponse) => noteOf(answer) as Known | undefined;
-
-/** Makes an answer that was checked when it was signed. It is for the kernel alone. */
-export function madeHere(parts: SignedParts, question: Question): SignedResponse {
-  const { endpointId, node, timestamp, data, digest, extra } = parts;
-  const requestHash = requestHashOf(question);
-  const answer = SignedResponse.of(parts);
-  note(answer, { endpointId, requestHash, node, timestamp, data, digest, extra, isMadeHere: true });
-  return answer;
-}
-
 /** The facts of a signed answer, for logs and records. */
-export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
+export interface SignedFacts {
+  readonly endpointId: Hex;
+  /** The request hash that its receipt signs; `undefined` without a receipt. */
+  readonly requestHash: Hex | undefined;
   /** The 32-byte digest that the answer's signature signs as a personal message. */
   readonly digest: Hex;
   /** Unix seconds. */
@@ -60,20 +44,33 @@ export interface SignedFacts extends Pick<Known, 'endpointId' | 'requestHash'> {
   readonly isMadeHere: boolean;
 }
 
-/** Returns the facts of an answer from the pipeline, or `undefined` for any other. */
-export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
-  const known = knownOf(answer);
-  if (known === undefined) return undefined;
-  known.facts ??= factsOf(known);
-  return known.facts;
+/** Makes an answer that was checked when it was signed. It is for the kernel alone. */
+export function madeHere(parts: SignedParts, question: Question): SignedResponse {
+  const answer = SignedResponse.of(parts);
+  note(answer, factsOf(parts, requestHashOf(question), true));
+  return answer;
 }
 
-function factsOf(known: Known): SignedFacts {
-  const { endpointId, requestHash, node, timestamp, data, extra, isMadeHere } = known;
-  const digest = toHex(known.digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
+/**
+ * Returns the facts of an answer from the pipeline, or `undefined` for any other. They are kept, so that no signature is
+ * recovered twice, and none that was made here.
+ */
+export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
+  return noteOf(answer) as SignedFacts | undefined;
+}
+
+type Checked = Omit<SignedParts, 'field' | 'value' | 'signature' | 'proof'>;
+
+function factsOf(answer: Checked, requestHash: Hex | undefined, isMadeHere: boolean): SignedFacts {
+  const { endpointId, node, timestamp, data, digest, extra } = answer;
   const entries = Array.isArray(extra?.signatures) ? extra.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
-  return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };
+  return {
+    ...{ endpointId, requestHash, timestamp, signers: [node, ...others], isMadeHere },
+    get digest() {
+      return toHex(digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
+    },
+  };
 }
 
 function ensure(condition: boolean, why: string): asserts condition {
@@ -85,7 +82,7 @@ function ensure(condition: boolean, why: string): asserts condition {
  * @throws WrongShape if it is not.
  */
 export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: Vouchers): void {
-  const { endpointId, requestHash } = knownOf(answer) ?? check(answer, vouchers);
+  const { endpointId, requestHash } = signedFacts(answer) ?? check(answer, vouchers);
   ensure(endpointId === wanted.endpointId, `of another endpoint: ${endpointId}`);
   const asked = requestHashOf(wanted.question);
   ensure(
@@ -94,7 +91,7 @@ export function requireAnswer(answer: SignedResponse, wanted: Wanted, vouchers: 
   );
 }
 
-function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
+function check(answer: SignedResponse, { signers, now }: Vouchers): SignedFacts {
   const members: unknown = JSON.parse(answer.json);
   ensure(isRecord(members), 'that is no object');
   const { node, endpointId, timestamp, signature, receipt, signatures } = members;
@@ -114,7 +111,7 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): Known {
       throw new TypeError('the receipt is not of this request and this answer');
     const statements = stated && { statements: [second] };
     requireSigned({ node, signature, extra, ...statements }, { ...request, ...(stated && { statements: [stated] }) });
-    const found = { ...request, requestHash, node, extra, isMadeHere: false };
+    const found = factsOf({ ...request, node, extra }, requestHash, false);
     note(answer, found);
     return found;
   } catch (error) {
