@@ -76,7 +76,9 @@ export class PluginHarness {
    * @throws TypeError for any other number.
    */
   advance(milliseconds: number): void {
-    this.#subject.clock.advance(milliseconds);
+    if (!(Number.isFinite(milliseconds) && milliseconds > 0))
+      throw new TypeError(`advance takes milliseconds, more than 0: not ${milliseconds}`);
+    this.#subject.advance(milliseconds);
   }
 
   /** Resolves when the plugin's work in `services.background` has ended. Its failures are {@link complaints}. */

@@ -10,7 +10,6 @@ import { hint } from '../../lib/suggest.ts';
 import type { Complaint, HookOutcome, RequestInput, StageInput, StageOutcome } from './inputs.ts';
 import type { TestMetrics } from './metrics.ts';
 import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
-import type { TestClock } from './test-clock.ts';
 import { exchangeOf, type TestExchange } from './test-exchange.ts';
 import { type AnyInput, inside, valuesOf } from './values.ts';
 
@@ -27,8 +26,9 @@ export interface Subject {
   readonly complaints: Complaint[];
   /** The plugin's work in `services.background`. */
   readonly background: { paid(): Promise<void> };
-  readonly clock: TestClock;
   readonly metrics: TestMetrics;
+  /** Moves the clock of `services.now` forward. */
+  advance(milliseconds: number): void;
   /** Makes a service with the plugin in it. */
   serve(config: ServiceConfig, options: ServeOptions): Promise<TestService>;
 }

@@ -6,7 +6,6 @@ import type { Complaint } from '../../plugins-sdk/testing/inputs.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import { type HarnessOptions, PluginHarness, type Serve } from '../../plugins-sdk/testing/plugin-harness.ts';
 import { complaint, errorText } from '../../plugins-sdk/testing/request.ts';
-import { TestClock } from '../../plugins-sdk/testing/test-clock.ts';
 import { testEndpoint } from '../../plugins-sdk/testing/values.ts';
 import { inBackground } from '../background.ts';
 import { MeterRegistry } from '../meter-registry.ts';
@@ -43,7 +42,7 @@ export async function createHarness(
   const harness = new PluginHarness({
     ...{ hooks, observer, taps, plugin: behaviour, ...instruments },
     endpoint: services.endpoints[0] ?? testEndpoint(),
-    serve: (given, more) => serve({ ...options, plugin, now: instruments.clock.now }, given, more),
+    serve: (given, more) => serve({ ...options, plugin, now: services.now }, given, more),
   });
   options.t?.after(() => harness.stop());
   await behaviour.start?.();
@@ -64,12 +63,16 @@ function instrumentsOf(definition: Definition, config: unknown, replaced?: Parti
   registry.connect(metrics);
   const meters = registry.draft();
   meters.commit();
-  const clock = new TestClock(replaced?.now);
+  let ahead = 0;
+  const now = () => (replaced?.now ?? Date.now)() + ahead;
+  const advance = (milliseconds: number) => {
+    ahead += milliseconds;
+  };
   const services = servicesOf(definition, config, {
     background: (work) => leave(definition.name, work),
     meters: meters.of(definition.name),
     ...replaced,
-    now: clock.now,
+    now,
   });
-  return { complaints, complain, background, metrics, clock, services };
+  return { complaints, complain, background, metrics, advance, services };
 }
