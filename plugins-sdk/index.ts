@@ -46,7 +46,7 @@ export { takeParameters } from './hooks/results.ts';
 export type { Log } from './log.ts';
 export { perEndpoint, perMethod } from './prepare.ts';
 export { AskedQuestion } from './question.ts';
-export { keep } from './results/read-response.ts';
+export { keep } from './results/upstream.ts';
 export type { AskedResponse, Services } from './services.ts';
 export { SignedResponse } from './signed-response.ts';
 export type { StageFn } from './stage-functions.ts';

@@ -24,9 +24,8 @@ import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { headersAfter, httpResponseOf } from './http-response.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
-import { outgoingOf } from './outgoing.ts';
-import { readResponse } from './read-response.ts';
 import { statementsIn } from './statements.ts';
+import { outgoingOf, readResponse } from './upstream.ts';
 
 function yes(value: unknown): true {
   ensure(value === true, 'it must be true or undefined');

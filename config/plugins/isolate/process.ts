@@ -21,8 +21,8 @@ export interface ProcessOptions {
 }
 
 const LOOK_INTERVAL_MS = 50;
-/** The kinds of reports on an order; each comes at most once. */
-const KINDS = ['begins', 'ends'] as const;
+/** Most reports on an order: that it has begun, and that it has ended. */
+const MOST_REPORTS = 2;
 
 export interface Answer {
   readonly value: unknown;
@@ -34,8 +34,7 @@ export type Asked = ReturnType<PluginProcess['ask']>;
 
 /** An order whose process has neither answered nor ended. */
 interface Waiting {
-  /** The kinds of reports that may still come. */
-  readonly due: Set<(typeof KINDS)[number]>;
+  hasBegun: boolean;
   readonly begun: Deferred<boolean>;
   readonly answer: Deferred<Answer>;
 }
@@ -110,7 +109,7 @@ export class PluginProcess {
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
-    const waiting = { due: new Set(KINDS), begun: deferred<boolean>(), answer: deferred<Answer>() };
+    const waiting = { hasBegun: false, begun: deferred<boolean>(), answer: deferred<Answer>() };
     waiting.answer.promise.catch(ignore);
     if (this.#how === undefined) this.#waiting.set(i, waiting);
     else lose(waiting, this.#how);
@@ -125,7 +124,7 @@ export class PluginProcess {
       forget: () => {
         ignoreAbort?.();
         if (!this.#waiting.delete(i)) return;
-        this.#strays += KINDS.length;
+        this.#strays += MOST_REPORTS;
         // The process may be stuck in this order, and has not been looked at if the budget was short.
         if (this.#waiting.size === 0) this.ask({ do: 'ping' });
       },
@@ -149,21 +148,20 @@ export class PluginProcess {
 
   /** Takes a report. @throws Error for one that our code never sends: the plugin may have forged it. */
   #take(message: unknown): void {
-    const report = Object(message) as Report;
-    const kind = report.begins ? 'begins' : 'ends';
-    const waiting = this.#waiting.get(report.i);
+    const { i, begins, ok: value, memo, threw } = Object(message) as Report;
+    const waiting = this.#waiting.get(i);
     if (waiting === undefined) this.#strays -= 1;
-    if (waiting === undefined ? this.#strays < 0 : !waiting.due.delete(kind))
+    if (waiting === undefined ? this.#strays < 0 : begins && waiting.hasBegun)
       throw new Error('it reported what nobody has asked for');
     this.#silent = 0;
     if (waiting === undefined) return;
+    waiting.hasBegun = true;
     waiting.begun.resolve(true);
-    if (kind !== 'ends') return;
+    if (begins) return;
     // It may be impossible to make an error of a forged report. That throws here, which ends the process and with it the call.
-    const { ok: value, memo, threw } = report;
     const error = threw && rebuilt(Object(threw));
     waiting.answer.resolve(error ? Promise.reject(error) : { value, ...(isRecord(memo) && { memo: memo as Memo }) });
-    this.#waiting.delete(report.i);
+    this.#waiting.delete(i);
   }
 
   /** Kills the process if it takes too much memory, or is silent while orders are waiting. Unless stuck, it answers a ping. */
