@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { LATE, withTimeout } from '../../lib/time.ts';
+import { deferred, withTimeout } from '../../lib/time.ts';
 
 /** Marks the service's own messages: plugins share a worker's process, and may send others. */
 const MARK = 'signed-data-proxy';
@@ -37,11 +37,10 @@ export class Line<In, Out> {
     if (!this.#end.connected) return undefined;
     this.#last += 1;
     const number = this.#last;
-    const answered = new Promise<unknown>((resolve) => this.#asked.set(number, resolve));
+    const answer = deferred<unknown>();
+    this.#asked.set(number, answer.resolve);
     this.#send({ number, question });
-    const answer = await withTimeout(milliseconds, answered);
-    this.#asked.delete(number);
-    return answer === LATE ? undefined : answer;
+    return withTimeout(milliseconds, answer.promise, () => undefined).finally(() => this.#asked.delete(number));
   }
 
   #send(frame: Frame<Out>): void {
