@@ -87,7 +87,10 @@ export class Generation {
           return this.#requests.track(() => ask(this.#pipeline, this.plugins.observer, asked));
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
-        prices: pricesOf(() => this.plugins),
+        prices: {
+          providers: () => new Map(this.plugins.taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
+          priceOf: (name, ...asked) => this.plugins.hooks.ask('price', asked, name),
+        },
       });
       this.#pipeline = new Pipeline(this.plugins.hooks, runtime);
       this.#app = new HttpApp({
@@ -199,13 +202,5 @@ function failureLog(log: Log, hide: LoadedConfig['hide']): Runtime['failed'] {
     // A plugin's rejection is an operator's own rule at work. A detached request's line was written before it failed.
     else if (stage === 'onHttpRequest' || (detached && reason !== undefined)) log.info(message, fields);
     else log.debug(message, fields);
-  };
-}
-
-/** Returns the service that asks plugins for prices. @param of returns the plugins, which exist only after all are set up. */
-function pricesOf(of: () => AssembledPlugins): Services['prices'] {
-  return {
-    providers: () => new Map(of().taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
-    priceOf: (name, ...asked) => of().hooks.ask('price', asked, name),
   };
 }
