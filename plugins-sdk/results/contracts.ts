@@ -3,6 +3,7 @@ import { type Contract, type StageName, stageOf, WrongShape } from '../../kernel
 import type {
   Encoded,
   Endpoint,
+  Headers,
   Json,
   OutgoingRequest,
   Parameters,
@@ -22,7 +23,7 @@ import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
 import type { StageContracts } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
-import { headersAfter, httpResponseOf } from './http-response.ts';
+import { headersOf, httpResponseOf } from './http-response.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
 import { statementsIn } from './statements.ts';
 import { outgoingOf, readResponse } from './upstream.ts';
@@ -187,7 +188,8 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
       statements: statementsIn,
       signed: signedOf,
       proof: (value) => jsonObject(value, 'it'),
-      headers: headersAfter,
+      // A plugin can replace the headers of earlier ones, but not remove them.
+      headers: (value, [before]) => headersOf(value, before as Headers),
     },
   };
   return contracts;

@@ -62,7 +62,7 @@ const MAX_HEADERS = 8192;
  * @param before checked headers to add them to; headers of the same name are replaced.
  * @throws WrongShape
  */
-function headersOf(value: unknown, before?: Headers): Headers {
+export function headersOf(value: unknown, before?: Headers): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
   const headers: Record<string, string> = { ...before };
   for (const [name, text] of Object.entries(value)) {
@@ -70,23 +70,14 @@ function headersOf(value: unknown, before?: Headers): Headers {
     if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
     ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
     // Names of headers are the same in any case.
-    for (const other in before) if (isSameName(other, name)) delete headers[other];
+    for (const other in before)
+      if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) delete headers[other];
     headers[name] = text;
   }
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
   return Object.freeze(headers);
-}
-
-function isSameName(a: string, b: string): boolean {
-  return a.length === b.length && a.toLowerCase() === b.toLowerCase();
-}
-
-/** Adds one plugin's headers to those of earlier plugins, which it can replace but not remove. */
-export function headersAfter(value: unknown, [before]: readonly unknown[]): Headers {
-  // Earlier plugins' headers were checked when they were returned.
-  return headersOf(value, before as Headers);
 }
 
 /** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
