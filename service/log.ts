@@ -6,15 +6,20 @@ import { LogSink } from './log-sink.ts';
 import { escapeUnprintable } from './text.ts';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-const FORMATS: readonly LogFormat[] = ['text', 'json'];
+const FORMATS = ['text', 'json'] as const;
 
 type Fields = Readonly<Record<string, unknown>>;
 type LogLevel = (typeof LEVELS)[number];
-type LogFormat = LineForm['format'];
+type LogFormat = (typeof FORMATS)[number];
 
-/** The level and form of a log. */
-export interface LogSettings extends LineForm {
+/** The level of a log, and the form of its lines. */
+export interface LogSettings {
   readonly level: LogLevel;
+  readonly format: LogFormat;
+  /** Colours the level; text only. */
+  readonly colour: boolean;
+  /** The number of the worker, a field of all its lines. */
+  readonly worker?: number;
 }
 
 /** The log of a service, which may know its format and may change its level. */
@@ -113,20 +118,11 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
   if (stream.isTTY) Object(Reflect.get(stream, '_handle')).setBlocking?.(false);
 }
 
-/** The form of a log's lines. */
-export interface LineForm {
-  readonly format: 'text' | 'json';
-  /** Colours the level; text only. */
-  readonly colour: boolean;
-  /** The number of the worker, a field of all its lines. */
-  readonly worker?: number;
-}
-
 /** Field names that a plugin cannot use: those of the line itself, and those with a meaning in JavaScript. */
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
 /** Returns a function that makes log lines, each with its line feed. It accepts any message, since plugins pass anything. */
-export function lineWriter({ format, colour, worker }: LineForm) {
+export function lineWriter({ format, colour, worker }: LogSettings) {
   const [lineOf, memberOf] = format === 'json' ? [jsonLine, jsonMember] : [textLine, textMember];
   const own = worker === undefined ? '' : memberOf('worker', worker);
   // A reserved name gets a `_`, so that a plugin's field cannot pass for the line's own.
