@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
-import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
+import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, error, type Finding, isHeaderValue, warning } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
@@ -17,7 +17,7 @@ import {
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { authObjects } from '../shared/auth-objects.ts';
 import { headersKey, LIMIT_HEADERS, limitHeaders } from '../shared/client-buckets.ts';
-import { clientLimits, type KeyLimit, Limit } from './limits.ts';
+import { bucketsOf, type KeyLimit, Limit } from './limits.ts';
 import { describeApiKeys } from './openapi.ts';
 import { NAME, refusals } from './refusals.ts';
 
@@ -79,8 +79,8 @@ function isKey(key: Buffer, given: Buffer): boolean {
 interface Accepted {
   readonly bytes: Buffer;
   readonly name?: string | undefined;
-  /** The client's limit, if it has one. */
-  readonly limit?: ReturnType<ReturnType<typeof clientLimits>>;
+  /** The client's limit, if it has one; all keys of the client share a bucket. */
+  readonly limit?: KeyLimit & { readonly buckets: ClientBuckets };
 }
 
 const LIMITED = 'this client has sent more than the rateLimit of its key lets in';
@@ -88,12 +88,12 @@ const headers = limitHeaders('api keys');
 
 /** Makes the function that checks a sent key. @param counted counts the requests of clients with a name. */
 function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | undefined) {
-  const limitOf = clientLimits(services);
+  const buckets = bucketsOf(services);
   const areLimitsShown = tellsIn(services.config);
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
     keys.map(named).map(({ key, name, rateLimit }): Accepted => {
       if (name === undefined || rateLimit === undefined) return { bytes: Buffer.from(key), name };
-      return { bytes: Buffer.from(key), name, limit: limitOf(rateLimit, name) };
+      return { bytes: Buffer.from(key), name, limit: { ...rateLimit, buckets: buckets(rateLimit) } };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
@@ -107,11 +107,12 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     clientName.set(exchange, client);
     const letIn = (taken: TokenTake): true => {
       counted?.({ client, outcome: taken.granted === 0 ? 'limited' : 'accepted' }, 1);
-      if (limit !== undefined && areLimitsShown) headers.note(exchange, limit.state());
+      if (limit !== undefined && areLimitsShown)
+        headers.note(exchange, { name: 'key', ...limit, used: limit.buckets.used(client) });
       if (taken.granted === 0) throw tooManyRequests(taken, LIMITED);
       return true;
     };
-    const taken = limit?.take() ?? { granted: 1, retryAfter: 0 };
+    const taken = limit?.buckets.take(client) ?? { granted: 1, retryAfter: 0 };
     return taken instanceof Promise ? taken.then(letIn) : letIn(taken);
   };
 }

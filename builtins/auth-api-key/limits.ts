@@ -2,7 +2,7 @@ import type { ClientBuckets } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, millisecondsSchema } from '../../plugins-sdk/config.ts';
 import { type Services, type Static, Type } from '../../plugins-sdk/index.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
-import { clientBuckets, type LimitState } from '../shared/client-buckets.ts';
+import { clientBuckets } from '../shared/client-buckets.ts';
 
 export const Limit = closedObject(
   {
@@ -15,18 +15,13 @@ export type KeyLimit = Static<typeof Limit>;
 
 const kept = new StateKey<Map<string, ClientBuckets>>('api keys');
 
-/** Makes the function that returns the limit of a client with a name; a client's keys share it. */
-export function clientLimits({ states, stateEngine, workers }: Services) {
+/** Makes the function that returns the buckets of a limit. Clients with equal limits share them, each with a bucket of its own. */
+export function bucketsOf({ states, stateEngine, workers }: Services) {
   const made = states.keep(kept, '', () => new Map<string, ClientBuckets>());
-  return ({ window, max }: KeyLimit, client: string) => {
-    const text = `${max}/${window}`;
-    const buckets = made.get(text) ?? clientBuckets({ max, window }, stateEngine, 'api-keys', workers);
+  return (limit: KeyLimit): ClientBuckets => {
+    const text = `${limit.max}/${limit.window}`;
+    const buckets = made.get(text) ?? clientBuckets(limit, stateEngine, 'api-keys', workers);
     made.set(text, buckets);
-    return {
-      /** Counts a request. */
-      take: () => buckets.take(client),
-      /** Returns what is left. */
-      state: (): LimitState => ({ name: 'key', max, window, used: buckets.used(client) }),
-    };
+    return buckets;
   };
 }
