@@ -80,17 +80,15 @@ function faultIn(parameters: Parameters): string | undefined {
 
 /** Returns a function that asks a tool's endpoint as the client itself would. It waits for the answer in any mode. */
 export function caller({ ask, admit, credentials, log }: Pick<Services, 'ask' | 'admit' | 'credentials' | 'log'>) {
-  /** Refuses a call without asking the endpoint; the call still counts for rate limits. */
-  const unasked = async (text: string, exchange: Exchange): Promise<AskedResponse> => {
-    await admit(exchange);
-    return refusal(400, text);
-  };
   const answer = async ({ endpoint }: EndpointTool, call: ToolCall, exchange: Exchange): Promise<AskedResponse> => {
     const parameters = (call.arguments ?? {}) as Parameters;
     const fault = faultIn(parameters);
-    if (fault !== undefined) return unasked(fault, exchange);
     const headers = headersOf(exchange, call, credentials);
-    if (headers === undefined) return unasked(TOO_DEEP, exchange);
+    if (fault !== undefined || headers === undefined) {
+      // The endpoint is not asked, but the call still counts for rate limits.
+      await admit(exchange);
+      return refusal(400, fault ?? TOO_DEEP);
+    }
     return ask(endpoint.id, parameters, { as: exchange, headers, mode: 'sync' });
   };
   return async (tool: EndpointTool, call: ToolCall, exchange: Exchange): Promise<CallToolResult> => {
