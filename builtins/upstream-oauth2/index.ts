@@ -72,7 +72,7 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
     const token = tokens.get(endpoint.api);
     // A plugin may have chosen another host, which must not learn the token.
     if (token === undefined || !isBelow(baseUrl(endpoint), request.url)) return undefined;
-    const deadline = performance.now() + (request.timeout ?? token.timeout);
+    const deadline = performance.now() + (request.timeout ?? keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
     const left = () => Math.max(1, Math.floor(deadline - performance.now()));
     let text: string | undefined;
     const call = async () => {

@@ -55,10 +55,6 @@ export class Token {
     this.#options = options;
   }
 
-  get timeout(): number {
-    return this.#options.timeout;
-  }
-
   close(): Promise<void> {
     return this.#options.client.close();
   }
