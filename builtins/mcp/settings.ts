@@ -95,10 +95,14 @@ export function chosenOf<E extends Named>(endpoints: readonly E[], { include, ex
   });
 }
 
-/** Finds faults beyond the schema: names of unknown endpoints, and tools with the same name. */
+/** Finds faults beyond the schema: hosts that no URL can have, names of unknown endpoints, and tools with the same name. */
 export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'endpoints'>): Finding[] {
   const settings = settingsIn(config);
   if (settings === undefined) return [];
+  const { hosts = [] } = settings;
+  const odd = hosts.flatMap((host, index) =>
+    URL.canParse(`http://${host}`) ? [] : [error(`settings.mcp.hosts[${index}]`, `${host} is no host name or address`)],
+  );
   const labels = endpoints.map(labelOf);
   const unknown = (['include', 'exclude'] as const).flatMap((list) =>
     (settings[list] ?? []).flatMap((label, index) =>
@@ -119,5 +123,5 @@ export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'e
     owners.set(name, labelOf(endpoint));
     return long;
   });
-  return [...unknown, ...clashes];
+  return [...odd, ...unknown, ...clashes];
 }
