@@ -1,7 +1,7 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../lib/eth/signatures.ts';
 import { optionalPackage } from '../lib/process/packages.ts';
-import { checkPlainHttp, closedObject } from '../plugins-sdk/config.ts';
+import { checkPlainHttp, closedObject, error } from '../plugins-sdk/config.ts';
 import { definePlugin, type HttpClient, RequestFailure, type Static, Type } from '../plugins-sdk/index.ts';
 import { type Address, type OpenSigner, signersIn, signerType } from '../plugins-sdk/signing.ts';
 import { openOver } from './shared/http-signer.ts';
@@ -116,10 +116,10 @@ export const signerAwsKms = definePlugin({
   name: 'signer-aws-kms',
   signers: { 'aws-kms': signerType({ schema: Schema, open }) },
   check: ({ config }) =>
-    signersIn(config).flatMap(([at, { type, endpoint }]) =>
-      type === 'aws-kms' && typeof endpoint === 'string'
-        ? checkPlainHttp(`${at}endpoint`, endpoint, 'have what they like signed')
-        : [],
-    ),
+    signersIn(config).flatMap(([at, { type, endpoint }]) => {
+      if (type !== 'aws-kms' || typeof endpoint !== 'string') return [];
+      if (!URL.canParse(endpoint)) return [error(`${at}endpoint`, 'is no valid URL')];
+      return checkPlainHttp(`${at}endpoint`, endpoint, 'have what they like signed');
+    }),
   setup: () => ({}),
 });
