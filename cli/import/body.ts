@@ -10,7 +10,7 @@ import { partsOf, readOnlyIn } from './schema.ts';
  * @throws Inexpressible for any other body, since without it the operation would do something else.
  */
 export function bodyOf(document: ApiDocument, operation: Operation, note: Note) {
-  const request = requestOf(document, operation);
+  const request = requestOf(document, operation, note);
   if (request === undefined) return { parameters: [] };
   const { schema, type, isForm } = request;
   return { parameters: membersOf(document, document.block(schema), isForm, note), type, isForm };
@@ -47,8 +47,8 @@ const FORM = 'application/x-www-form-urlencoded';
 const isFormType = (type: string) => RegExp(`^${FORM}\\s*(?:;|$)`, 'i').test(type.trim());
 
 /** @throws Inexpressible for a body that is neither JSON nor a form. */
-function requestOf(document: ApiDocument, operation: Operation) {
-  const media = mediaOf(document, operation);
+function requestOf(document: ApiDocument, operation: Operation, note: Note) {
+  const media = mediaOf(document, operation, note);
   const types = Object.keys(media);
   if (types.length === 0) return undefined;
   const json = jsonOf(types);
@@ -60,22 +60,24 @@ function requestOf(document: ApiDocument, operation: Operation) {
 }
 
 /** Returns the schemas of a body by their media types, as OpenAPI 3 has them. */
-function mediaOf(document: ApiDocument, { block, parameters }: Operation): Block {
+function mediaOf(document: ApiDocument, { block, parameters }: Operation, note: Note): Block {
   if (!document.isSwagger) return document.block(document.block(block.requestBody).content);
   const all = parameters.map((value) => document.block(value));
   const types = listOf(block.consumes ?? document.root.consumes).map(String);
   const fields = all.filter(({ in: place }) => place === 'formData');
   // A document may name only JSON, for all of its operations.
   const form = types.find(isFormType) ?? types.find((type) => type.startsWith('multipart/')) ?? FORM;
-  if (fields.length > 0) return { [form]: { schema: formOf(fields) } };
-  const body = all.find(({ in: place }) => place === 'body');
+  if (fields.length > 0) return { [form]: { schema: formOf(document, fields) } };
+  const [body, another] = all.filter(({ in: place }) => place === 'body');
   if (body === undefined) return {};
+  if (another !== undefined) note(`body "${another.name}"`, 'is a second one, and left out');
   const named = types.length > 0 ? types : ['application/json'];
   return Object.fromEntries(named.map((type) => [type, body]));
 }
 
-/** Makes the schema of a form, whose fields are single parameters in Swagger. */
-function formOf(fields: readonly Block[]): Block {
+/** Makes the schema of a form, whose fields are single parameters in Swagger. Authors also write a schema in one. */
+function formOf(document: ApiDocument, fields: readonly Block[]): Block {
   const required = fields.flatMap(({ name, required }) => (required === true ? [name] : []));
-  return { properties: Object.fromEntries(fields.map((field) => [String(field.name), field])), required };
+  const members = fields.map((field) => [String(field.name), { ...field, ...document.block(field.schema) }]);
+  return { properties: Object.fromEntries(members), required };
 }
