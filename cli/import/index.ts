@@ -72,8 +72,10 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
     leave(`parameter "${parameter.name}"`);
     removed.add(parameter);
   } else if (endpoint === undefined && (key === 'headers' || key === 'oauth2')) {
-    leave(`"${key}" of the API ${api.name}`);
+    const header = Object.keys(api.headers).find((name) => path === `apis[${a}].headers.${name}`);
+    leave(`${header === undefined ? `"${key}"` : `header "${header}"`} of the API ${api.name}`);
     if (key === 'oauth2') delete api.oauth2;
+    else if (header !== undefined) delete api.headers[header];
     else api.headers = {};
   } else {
     leave(endpoint === undefined && key === 'url' ? source : undefined);
