@@ -1,5 +1,6 @@
 import { decode, readBounded } from '../../config/files.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
+import { withoutRoundedNumbers } from '../../lib/json/numbers.ts';
 import { isDeeperThan } from '../../lib/json/read.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { httpGet } from '../http-get.ts';
@@ -43,9 +44,12 @@ async function fetched(url: string): Promise<Buffer> {
   throw new Error(`the document cannot be fetched: status ${status}${where}`);
 }
 
-/** Parses JSON, much faster than YAML. Undefined for other text, deep nesting, and keys that no config may have. */
+/**
+ * Parses JSON, much faster than YAML. Numbers that a double would round become infinite. Undefined for other text, deep nesting,
+ * and keys that no config may have.
+ */
 function json(text: string): Tree | undefined {
   if (!/^\s*\{/.test(text) || isDeeperThan(text, LIMITS.depth) || text.includes('"__proto__"')) return undefined;
-  const value = jsonIn(text);
+  const value = jsonIn(withoutRoundedNumbers(text));
   return isRecord(value) ? value : undefined;
 }

@@ -15,7 +15,7 @@ const KEPT = [
   ...['pattern', 'minLength', 'maxLength', 'multipleOf'],
   ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'required'],
 ];
-const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
+const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const LOST = ['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas', 'propertyNames', 'contains'];
 
@@ -47,9 +47,13 @@ export function readSchema(document: ApiDocument, stated: unknown, lose: (reason
 
 /** Converts the members of a schema. @param read converts an inner schema. @param lost the reasons why it restricts less. */
 function membersOf(document: ApiDocument, stated: Block, read: (value: unknown) => Block, lost: Set<string>): Block {
-  const rounded = LIMITS.filter((key) => isRounded(stated[key], writtenNumbers(stated).get(key)));
+  const rounded = [...LIMITS, ...KEPT].filter((key) => isRounded(stated[key], writtenNumbers(stated).get(key)));
   for (const key of rounded) lost.add(`"${key}" has more digits than a number keeps, and is not checked`);
-  const schema: Block = { ...stated, ...Object.fromEntries(rounded.map((key) => [key, undefined])) };
+  // An author's /^a$/i would fit no text, since nothing comes before its beginning.
+  const quoted = /^\/\^.*\/[a-z]*$/s.test(String(stated.pattern)) ? ['pattern'] : [];
+  for (const key of quoted) lost.add(`"${key}" is in slashes, and is not checked`);
+  const without = [...rounded, ...quoted].map((key) => [key, undefined]);
+  const schema: Block = { ...stated, ...Object.fromEntries(without) };
   for (const keyword of LOST) if (schema[keyword] !== undefined) lost.add(`"${keyword}" is not checked`);
   if (schema.uniqueItems === true) lost.add('"uniqueItems" is not checked');
   const inner = (value: unknown) => (typeof value === 'boolean' ? value : read(value));
@@ -115,10 +119,10 @@ function choiceOf(type: string, choice: unknown, written?: string): unknown {
   return literals(/^(?:integer|number)$/.test(type) && NUMBER.test(text) ? Number(text) : choice);
 }
 
-/** Returns whether a double has rounded a number, or may have. @param written it, as in YAML; JSON has no such text. */
+/** Returns whether a double would round a number. @param written it, as in YAML; of JSON such a number is infinite. */
 function isRounded(value: unknown, written?: string): boolean {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return false;
-  return written === undefined ? Number.isInteger(value) : !keepsDigits(written, value);
+  return written === undefined ? !Number.isFinite(value) : !keepsDigits(written, value);
 }
 
 /** Returns the values that a schema, its parts or its items list. */

@@ -1,12 +1,14 @@
 /** Documents of strangers: whatever is in them, the config that is made of them is one that the service takes, or there is none. */
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 import { importDocument } from '../../cli/import/index.ts';
 import { merge } from '../../cli/import/merge.ts';
 import { nameOf, unique, variableOf } from '../../cli/import/names.ts';
+import { readDocument } from '../../cli/import/read.ts';
 import { fileText } from '../../cli/import/write.ts';
 import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
@@ -250,21 +252,22 @@ describe('a hostile document', () => {
       { name: 'r', in: 'query', required: true, schema: { type: 'string', default: 'x' } },
       { name: 'n', in: 'query', schema: { type: 'integer', enum: ['1', 2, null] } },
       { name: 'look', in: 'query', schema: { type: 'string', pattern: '(?<a)b' } },
+      { name: 'flags', in: 'query', schema: { type: 'number', pattern: '/^1$/i' } },
       { name: 'api_key', in: 'query', required: true, schema: { default: 'demo-key-literal' } },
       { name: 'token', in: 'query', schema: { type: 'string', default: 'literal' } },
       'nonsense',
       null,
     ];
+    const odd = { odd: { type: 'mutualTLS' } };
     const { endpoints, reasons } = await outcome(
-      api(get({ parameters, security: [{ odd: [] }] }), {
-        components: { securitySchemes: { odd: { type: 'mutualTLS' } } },
-      }),
+      api(get({ parameters, security: [{ odd: [] }] }), { components: { securitySchemes: odd } }),
     );
     assert.deepEqual(endpoints[0]?.parameters, [
       { name: 'ok', in: 'cookie', schema: { type: 'boolean' } },
       { name: 'r', required: true },
       { name: 'n', schema: { type: 'integer', enum: [1, 2, null] } },
       { name: 'look' },
+      { name: 'flags', schema: { type: 'number' } },
       { name: 'api_key', fixed: '$' + '{UPSTREAM_T_API_KEY}' },
       { name: 'token' },
     ]);
@@ -280,9 +283,43 @@ describe('a hostile document', () => {
       'parameter "c;d": is no valid cookie name',
       'path parameter "elsewhere": is not in the path',
       'query parameter "api_key": is taken for a credential of yours, $' + '{UPSTREAM_T_API_KEY}',
+      'query parameter "flags": "pattern" is in slashes, and is not checked',
       'query parameter "r": has a default, which a required parameter cannot have',
       'query parameter "token": has a default, which the upstream applies by itself',
       'the schema of parameter "look": is no pattern that can be used: Invalid regular expression: /(?<a)b/u: Invalid capture group name',
+    ]);
+  });
+
+  it('loses no more than what is wrong in it', async (t) => {
+    const key = (name: string) => ({ type: 'apiKey', in: 'header', name });
+    const body = (name: string) => ({ name, in: 'body', schema: { properties: { [name]: {} } } });
+    const field = { name: 'field', in: 'formData', schema: { type: 'integer', maximum: 7 } };
+    const limits = { minimum: 'LONG', exclusiveMinimum: -1.5, maximum: 1e21, enum: ['LONG'] };
+    const document = {
+      ...{ swagger: '2.0', host: 't.example', securityDefinitions: { bad: key('X Bad'), good: key('X-Good') } },
+      paths: {
+        '/form': { post: { parameters: [field], security: [{ bad: [], good: [] }] } },
+        '/json': { post: { parameters: [body('a'), body('b')] } },
+        '/get': { get: { parameters: [{ name: 'q', in: 'query', type: 'number', ...limits }] } },
+      },
+    };
+    const text = JSON.stringify(document).replaceAll('"LONG"', '0.12345678901234567890');
+    const tree = await readDocument(join(await folderWith(t, { 'a.json': text }), 'a.json'));
+    const { apis, leftOut } = await imported(tree);
+    assert.deepEqual(Object.keys(apis[0]?.headers ?? {}), ['X-Good']);
+    assert.deepEqual(
+      apis[0]?.endpoints.flatMap(({ parameters }) => parameters),
+      [
+        { name: 'field', in: 'body', schema: { type: 'integer', maximum: 7 } },
+        { name: 'a', in: 'body' },
+        { name: 'q', schema: { type: 'number', exclusiveMinimum: -1.5, maximum: 1e21 } },
+      ],
+    );
+    assert.deepEqual(leftOut.map(({ what, reason }) => `${what}: ${reason}`).sort(), [
+      'body "b": is a second one, and left out',
+      'header "X Bad" of the API api: is no valid header name',
+      'query parameter "q": "minimum" has more digits than a number keeps, and is not checked',
+      'query parameter "q": has a choice with more digits than a number keeps, so that any value is taken',
     ]);
   });
 
