@@ -24,6 +24,7 @@ const api = (paths: object, more: object = {}) => ({
   ...{ openapi: '3.0.0', info: { title: 'T', version: '1' }, servers: [{ url: 'https://t.example' }], paths },
   ...more,
 });
+const json = (schema: unknown) => ({ content: { 'application/json': { schema } } });
 const get = (operation: object) => ({ '/a': { get: { responses: {}, ...operation } } });
 
 /** Loads what was made, and what it is with the suggestion that comes last in force. */
@@ -73,12 +74,8 @@ describe('a hostile document', () => {
               { name: 'types', in: 'query', schema: { type: ['string', home] } },
               { name: 'inner', in: 'query', schema: { type: 'string', additionalProperties: { type: home } } },
             ],
-            requestBody: {
-              content: { 'application/json': { schema: { properties: { [evil]: { pattern: 'a', const: evil } } } } },
-            },
-            responses: {
-              200: { content: { 'application/json': { schema: { properties: { [evil]: { type: 'number' } } } } } },
-            },
+            requestBody: json({ properties: { [evil]: { pattern: 'a', const: evil } } }),
+            responses: { 200: json({ properties: { [evil]: { type: 'number' } } }) },
           },
         },
       },
@@ -111,12 +108,8 @@ describe('a hostile document', () => {
 
   it('says where a secret of the file would go to another API, whose document is titled so that its name is the same', async () => {
     const of = (title: string, scheme: string, host: string) => {
-      const securitySchemes = { [scheme]: { type: 'apiKey', in: 'header', name: 'X-Key' } };
-      const more = {
-        components: { securitySchemes },
-        security: [{ [scheme]: [] }],
-        servers: [{ url: `https://${host}` }],
-      };
+      const components = { securitySchemes: { [scheme]: { type: 'apiKey', in: 'header', name: 'X-Key' } } };
+      const more = { components, security: [{ [scheme]: [] }], servers: [{ url: `https://${host}` }] };
       return imported({ ...api(get({}), more), info: { title, version: '1' } });
     };
     const file = fileText(await of('Coins', 'api_key', 'a.example'));
@@ -147,9 +140,7 @@ describe('a hostile document', () => {
           operationId: evil,
           summary: evil,
           parameters: [{ name: evil, in: 'query', schema: { enum: [evil, 1] } }],
-          responses: {
-            200: { content: { 'application/json': { schema: { properties: { [evil]: { type: 'integer' } } } } } },
-          },
+          responses: { 200: json({ properties: { [evil]: { type: 'integer' } } }) },
         },
       },
     });
@@ -181,9 +172,7 @@ describe('a hostile document', () => {
       };
     const itself = { $ref: '#/components/schemas/many' };
     schemas.many = { allOf: [{ properties: { z: { type: 'string' } } }, ...Array.from({ length: 40 }, () => itself)] };
-    const of = (name: string) => ({
-      content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
-    });
+    const of = (name: string) => json({ $ref: `#/components/schemas/${name}` });
     const paths = Object.fromEntries(
       ['loop', 'c0', 'b0', 'many', 'anchor', 'absent', 'constructor', '__proto__'].map((name) => [
         `/${name}`,
@@ -210,9 +199,7 @@ describe('a hostile document', () => {
   it('may be deep, and large only within bounds', async (t) => {
     const deep = (levels: number) => `${'{"properties":{"a":'.repeat(levels)}{}${'}}'.repeat(levels)}`;
     const of = (schema: string) =>
-      JSON.stringify(
-        api({ '/a': { put: { requestBody: { content: { 'application/json': { schema: 'HERE' } } }, responses: {} } } }),
-      ).replace('"HERE"', schema);
+      JSON.stringify(api({ '/a': { put: { requestBody: json('HERE'), responses: {} } } })).replace('"HERE"', schema);
     const anchors = Array.from(
       { length: 12 },
       (_, i) => `a${i}: &a${i} [${`*a${i - 1},`.repeat(i === 0 ? 0 : 10)}1]`,
@@ -307,14 +294,12 @@ describe('a hostile document', () => {
     const tree = await readDocument(join(await folderWith(t, { 'a.json': text }), 'a.json'));
     const { apis, leftOut } = await imported(tree);
     assert.deepEqual(Object.keys(apis[0]?.headers ?? {}), ['X-Good']);
-    assert.deepEqual(
-      apis[0]?.endpoints.flatMap(({ parameters }) => parameters),
-      [
-        { name: 'field', in: 'body', schema: { type: 'integer', maximum: 7 } },
-        { name: 'a', in: 'body' },
-        { name: 'q', schema: { type: 'number', exclusiveMinimum: -1.5, maximum: 1e21 } },
-      ],
-    );
+    const parameters = apis[0]?.endpoints.flatMap((endpoint) => endpoint.parameters);
+    assert.deepEqual(parameters, [
+      { name: 'field', in: 'body', schema: { type: 'integer', maximum: 7 } },
+      { name: 'a', in: 'body' },
+      { name: 'q', schema: { type: 'number', exclusiveMinimum: -1.5, maximum: 1e21 } },
+    ]);
     assert.deepEqual(leftOut.map(({ what, reason }) => `${what}: ${reason}`).sort(), [
       'body "b": is a second one, and left out',
       'header "X Bad" of the API api: is no valid header name',
@@ -331,13 +316,10 @@ describe('a hostile document', () => {
       { type: ['string', 'null'], stated: [1, true, null], read: ['1', 'true', null] },
       { type: ['string', 'integer'], stated: ['1', 2], read: ['1', 2] },
     ];
-    const parameters = cases.map(({ type, stated }) => ({
-      name: `${stated}`,
-      in: 'query',
-      schema: { type, enum: stated },
-    }));
+    const of = (name: string, type: unknown, choices: unknown) => ({ name, schema: { type, enum: choices } });
+    const parameters = cases.map(({ type, stated }) => ({ in: 'query', ...of(`${stated}`, type, stated) }));
     const { endpoints } = await outcome(api(get({ parameters })));
-    const expected = cases.map(({ type, stated, read }) => ({ name: `${stated}`, schema: { type, enum: read } }));
+    const expected = cases.map(({ type, stated, read }) => of(`${stated}`, type, read));
     assert.deepEqual(endpoints[0]?.parameters, expected);
   });
 
@@ -389,7 +371,6 @@ describe('of any document', () => {
     { name: word, in: place, required: fc.boolean(), schema, description: word },
     { requiredKeys: ['name', 'in'] },
   );
-  const json = (value: unknown) => ({ content: { 'application/json': { schema: value } } });
   const operation = fc.record(
     {
       operationId: word,
