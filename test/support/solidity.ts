@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { InterfaceAbi } from 'ethers';
@@ -56,8 +56,12 @@ async function sourcesOf(file: string): Promise<Readonly<Record<string, { readon
   return Object.assign({ [file]: { content } }, ...(await Promise.all(imported.map(sourcesOf))));
 }
 
+/** Whose contracts are compiled together. */
+const FOLDERS = ['verify/contracts', 'examples/contracts', 'test/support/contracts'];
+
 /**
- * Compiles one Solidity file, optimised; other imports than relative ones resolve as Node packages. Results are kept by content under `.cache`.
+ * Compiles one Solidity file, optimised; other imports than relative ones resolve as Node packages. Results are kept by content under `.cache`:
+ * the first of our contracts brings all others.
  *
  * @param file path from the project's root.
  * @param packages the folder whose `node_modules` are meant.
@@ -65,11 +69,14 @@ async function sourcesOf(file: string): Promise<Readonly<Record<string, { readon
  * @returns every contract of that file by name.
  */
 export async function compile(file: string, packages = root): Promise<Readonly<Record<string, Compiled>>> {
-  return (await compileAll([file], packages))[0] ?? {};
+  const named = FOLDERS.map(async (folder) => (await readdir(join(root, folder))).map((name) => join(folder, name)));
+  const ours = (await Promise.all(named)).flat().sort();
+  const files = ours.includes(file) ? ours : [file];
+  return (await compileAll(files, packages))[files.indexOf(file)] ?? {};
 }
 
 /** Compiles several files as one, which costs little more than one of them. @returns for each its contracts by name. */
-export async function compileAll(
+async function compileAll(
   files: readonly string[],
   packages = root,
 ): Promise<readonly Readonly<Record<string, Compiled>>[]> {
