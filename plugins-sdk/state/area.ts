@@ -90,7 +90,7 @@ export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
   /** The engine's `type` in the config. */
   readonly engine: string;
   readonly processes: 'one' | 'many';
-  /** Returns whether the engine answered its latest command. */
+  /** Returns whether the engine takes commands: not from several failures in a row until a command succeeds again. */
   available(): boolean;
   /** Returns the milliseconds since a command failed; infinite if none has. */
   sinceFailure(): number;
