@@ -41,21 +41,18 @@ const LONGEST_PERIOD_MS = 30_000;
 
 /** Runs an isolated plugin in one process, and replaces that when it ends. */
 export class PluginHost {
+  /** Whether a process takes calls. */
+  isReady = false;
   readonly #options: HostOptions;
   #ready: Promise<PluginProcess> = handled(Promise.reject(new Error('it has not started')));
   /** The process that is ready or getting ready. */
   #process: PluginProcess | undefined;
-  #isReady = false;
   #startedAt = 0;
   #calls = 0;
   #isStopped = false;
 
   constructor(options: HostOptions) {
     this.#options = options;
-  }
-
-  get isReady(): boolean {
-    return this.#isReady;
   }
 
   get resident(): number {
@@ -122,9 +119,9 @@ export class PluginHost {
       throw error;
     });
     one.watch(budget + LONGEST_SILENCE_MS);
-    this.#isReady = true;
+    this.isReady = true;
     void one.ended.then((reason) => {
-      this.#isReady = false;
+      this.isReady = false;
       this.#ready = handled(this.#replace(reason));
     });
     return one;
