@@ -10,19 +10,13 @@ const kept = new StateKey<SpanExport>('spans');
 
 /** The hooks without spans: they pass the client's headers on, and load no library. */
 const handOn: Taps = {
-  admit: (exchange) => {
-    readHeaders(exchange);
-    return undefined;
-  },
+  admit: readHeaders,
   callApi: (request, exchange, call) => {
     const traced = tracedRequest(request, exchange);
     return traced && call.next(traced);
   },
   // Some requests are answered before admission.
-  respond: (_, exchange) => {
-    readHeaders(exchange);
-    return undefined;
-  },
+  respond: (_, exchange) => readHeaders(exchange),
 };
 
 /**
