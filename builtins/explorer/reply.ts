@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { unicodeEscape } from '../../lib/text.ts';
 import type { HttpResponse } from '../../plugins-sdk/index.ts';
-import type { PageData } from './data.ts';
+import type { PageData } from './endpoint.ts';
 
 /** The placeholder for the data in the page that `bundleExplorer` makes. */
 const DATA_MARK = '"DATA"';

@@ -3,8 +3,7 @@
 import { html, render } from 'htm/preact';
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { PageData } from '../data.ts';
-import type { PublicEndpoint } from '../endpoint.ts';
+import type { PageData, PublicEndpoint } from '../endpoint.ts';
 import { Page } from './page.ts';
 import { Panel } from './panel.ts';
 import { onText } from './parts.ts';

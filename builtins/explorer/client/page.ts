@@ -1,4 +1,4 @@
-import type { PageData } from '../data.ts';
+import type { PageData } from '../endpoint.ts';
 import { ask, type CallOutcome } from './call.ts';
 import type { Field } from './fields.ts';
 import { type Asked, contentOf } from './request.ts';
