@@ -22,7 +22,7 @@ it('64 connections of one address that pipeline and read nothing end nobody and 
   const config = configText(undefined, '').replace('{ port: 0 }', '{ port: 0, connections: { perAddress: 64 } }');
   const cwd = await folderWith(t, { 'c.yaml': config, 'watch.mjs': watch });
   const args = ['--import', './watch.mjs', PROGRAM, 'start', '-c', 'c.yaml'];
-  const running = launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY, NODE_V8_COVERAGE: '' } });
+  const running = launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
   const url = await urlOf(running);
   const random = randomFrom(seed);
   const flood = await floodPipelined(url, running.child.pid ?? 0, { connections: 64, addresses: 1, random });

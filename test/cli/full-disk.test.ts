@@ -22,8 +22,7 @@ function limit({ pid }: ChildProcess, bytes: number | 'unlimited'): void {
 /** Starts a program whose log is appended to a file. @param room bytes of a file that it can write from its start. */
 async function loggingTo(t: TestContext, file: string, args: readonly string[], cwd: string, room?: number) {
   const stdout = openSync(file, 'a');
-  // A record of coverage is a file, too.
-  const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', ...(room !== undefined && { NODE_V8_COVERAGE: '' }) };
+  const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
   const limited = room === undefined ? [] : ['prlimit', `--fsize=${room}:unlimited`];
   const [command = '', ...words] = [...limited, process.execPath, ...args];
   const child = spawn(command, words, { cwd, env: environment(env), stdio: ['ignore', stdout, 'pipe'] });

@@ -4,7 +4,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { folderWith, launchCli, type Running } from './run.ts';
+import { COUNTED, folderWith, launchCli, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 const ONE = 'https://one.example.com';
@@ -48,7 +48,8 @@ async function linesOf(running: Running, signal: NodeJS.Signals = 'SIGTERM'): Pr
 
 async function startIn(t: TestContext, files: Readonly<Record<string, string>>, ...options: string[]) {
   const cwd = await folderWith(t, files);
-  const running = launchCli(t, ['start', '-c', 'c.yaml', ...options], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
+  const env = { ...COUNTED, SERVICE_PRIVATE_KEY: KEY };
+  const running = launchCli(t, ['start', '-c', 'c.yaml', ...options], { cwd, env });
   return { cwd, running, write: (name: string, text: string) => writeFile(join(cwd, name), text) };
 }
 

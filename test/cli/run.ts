@@ -38,18 +38,17 @@ export interface Running {
   output(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** The groups whose processes are counted for coverage: those of the rest run what these and the tests themselves run, too. */
-const COUNTED = /\/\d+-(?:cli|others)\b[^/]*$/;
+/** Variables of processes whose coverage counts: all others run what these and the tests themselves run, too. */
+export const COUNTED = { NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE ?? '' };
 
 /** An environment without what this test run itself inherited from npm or from an operator's shell. */
 export function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const kept = ['PATH', 'HOME', 'NODE_V8_COVERAGE'].flatMap((name) => {
+  const kept = ['PATH', 'HOME'].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
   });
   // Node itself passes on a folder that is left out, and none that is empty.
-  const uncounted = COUNTED.test(process.argv[1] ?? '') ? {} : { NODE_V8_COVERAGE: '' };
-  return { ...Object.fromEntries(kept), ...uncounted, ...extra };
+  return { ...Object.fromEntries(kept), NODE_V8_COVERAGE: '', ...extra };
 }
 
 /** A program may install packages. */

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { JSON_HEADERS, postText } from '../support/http.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { awaited } from '../support/wait.ts';
-import { folderWith, launchCli, PACKAGE_ROOT, type Running, type RunOptions } from './run.ts';
+import { COUNTED, folderWith, launchCli, PACKAGE_ROOT, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 
 /** The time of a log line. */
@@ -22,7 +22,8 @@ export async function startIn(
   options: RunOptions = {},
 ): Promise<Running> {
   const cwd = await folderWith(t, files);
-  return launchCli(t, ['start', '-c', 'c.yaml'], { ...options, cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
+  const all = { ...COUNTED, SERVICE_PRIVATE_KEY: KEY, ...env };
+  return launchCli(t, ['start', '-c', 'c.yaml'], { ...options, cwd, env: all });
 }
 
 /** Where it listens, once it does. */

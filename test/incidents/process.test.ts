@@ -15,7 +15,7 @@ async function start(t: TestContext, body: string, shell: string, env = {}) {
   });
   const words = ['-c', `${shell} exec "$@"`, 'sh', process.execPath, PROGRAM];
   const { child, output } = launch(t, 'sh', [...words, 'start', '-c', 'c.yaml'], {
-    ...{ cwd, env: { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', NODE_V8_COVERAGE: '', ...env } },
+    ...{ cwd, env: { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', ...env } },
   });
   const [, url = ''] = await output(/metrics on (http:[^"]+)/);
   await output(/listening on/);
