@@ -60,20 +60,56 @@ export function parameterSchema(
   at: string,
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
   const findings = faultsIn(schema, at);
-  const validator = findings.length === 0 && isRecord(schema) ? compileSchema(Object(withDigits(schema))) : undefined;
+  const exact = Object(withDigits(schema));
+  const validator = findings.length === 0 && isRecord(schema) ? wholeOf(exact) : undefined;
   if (validator === undefined) {
     const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
     return { findings: uncompiled, misfit: () => undefined };
   }
   // Nothing but a pattern can take long.
   const hasPattern = JSON.stringify(schema).includes('"pattern":');
-  const words = (value: unknown) => (validator.Check(value) ? undefined : wordsOf(validator.Errors(value)[0]));
+  const words = (value: unknown) => (validator.Check(value) ? undefined : wordsOf(firstError(exact, value)));
   const misfit = (value: unknown) => {
     const why = hasPattern ? bounded(() => words(value)) : words(value);
     // A client must not learn the schema of a secret.
     return secret && why !== undefined ? MISFIT : why;
   };
   return { findings, misfit };
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+type Validator = ReturnType<typeof compileSchema>;
+
+/** Makes a function that compiles something of a schema, once. */
+function compiledOnce(compile: (schema: Schema) => Validator): (schema: Schema) => Validator {
+  const known = new WeakMap<Schema, Validator>();
+  return (schema) => {
+    const found = known.get(schema) ?? compile(schema);
+    known.set(schema, found);
+    return found;
+  };
+}
+
+const wholeOf = compiledOnce(compileSchema);
+/** Compiles all but the rules for items and properties. */
+const shallowOf = compiledOnce((schema) => {
+  const properties = Object.keys(Object(schema.properties)).map((name) => [name, true]);
+  return compileSchema({ ...schema, items: true, properties: Object.fromEntries(properties) });
+});
+
+/** Returns the first error. Compiled checks find the part at fault, since the library interprets the schema for every part. */
+function firstError(schema: Schema, value: unknown): TLocalizedValidationError | undefined {
+  const members = Object(value);
+  const rules = Object(schema.properties);
+  const isSplit = schema.prefixItems === undefined && shallowOf(schema)?.Check(value);
+  for (const name of isSplit ? Object.keys(Array.isArray(value) ? value : rules) : []) {
+    const rule = Array.isArray(value) ? schema.items : rules[name];
+    if (!Object.hasOwn(members, name) || !isRecord(rule) || wholeOf(rule)?.Check(members[name])) continue;
+    const error = firstError(rule, members[name]);
+    const at = name.replaceAll('~', '~0').replaceAll('/', '~1');
+    return error && { ...error, instancePath: `/${at}${error.instancePath}` };
+  }
+  return wholeOf(schema)?.Errors(value)[0];
 }
 
 /** Values of these keywords are no schemas. */
