@@ -8,7 +8,6 @@ import {
   noStore,
   type OpenApiPart,
   objectSchema,
-  type Responses,
   refTo,
   textSchema,
   withMembers,
@@ -57,7 +56,13 @@ const mode: DescribedMode = {
   }),
 };
 
-const polling = (away: Responses): DescribedRoute => ({
+const away = {
+  description: 'Where requests are kept is away: poll again',
+  errors: ['Service Unavailable'],
+  headers: noStore,
+};
+
+const polling = (isKeptHere: boolean): DescribedRoute => ({
   method: 'GET',
   path: '/requests/{requestId}',
   admit: true,
@@ -71,21 +76,13 @@ const polling = (away: Responses): DescribedRoute => ({
     200: { description: 'How far the request is', schema: schema('AsyncRecord'), headers: noStore },
     404: { description: 'No such request, or no longer', errors: ['Request not found'], headers: noStore },
     500: internalError,
-    ...away,
+    ...(isKeptHere ? {} : { 503: away }),
   },
 });
-
-const away: Responses = {
-  503: {
-    description: 'Where requests are kept is away: poll again',
-    errors: ['Service Unavailable'],
-    headers: noStore,
-  },
-};
 
 /** Describes the mode, and the route if an endpoint is asynchronous. */
 export function describeAsync({ config, endpoints }: DescribedService): OpenApiPart {
   const isKeptHere = typeof (stateKey.in(config) ?? 'memory') === 'string';
   const isUsed = endpoints.some((endpoint) => endpoint.mode === 'async');
-  return { modes: { async: mode }, routes: isUsed ? [polling(isKeptHere ? {} : away)] : [] };
+  return { modes: { async: mode }, routes: isUsed ? [polling(isKeptHere)] : [] };
 }
