@@ -75,6 +75,8 @@ const LONGEST_NAME = 128;
 const COMMON_NAME = 64;
 const TOO_LONG = `models that take at most ${COMMON_NAME} characters refuse it: shorten the name, or settings.mcp.exclude it`;
 
+const TAKEN = 'is where endpoints are asked, so that no message would come: choose another path';
+
 type Named = Pick<Endpoint, 'api' | 'name'>;
 
 /** Returns an endpoint's label, `api/endpoint`. */
@@ -95,11 +97,12 @@ export function chosenOf<E extends Named>(endpoints: readonly E[], { include, ex
   });
 }
 
-/** Finds faults beyond the schema: hosts that no URL can have, names of unknown endpoints, and tools with the same name. */
+/** Finds faults beyond the schema: in the path, in hosts, in the names of endpoints, and tools with the same name. */
 export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'endpoints'>): Finding[] {
   const settings = settingsIn(config);
   if (settings === undefined) return [];
-  const { hosts = [] } = settings;
+  const { path, hosts = [] } = settings;
+  const taken = /^\/endpoints\/[^/]+$/.test(path) ? [error('settings.mcp.path', TAKEN)] : [];
   const odd = hosts.flatMap((host, index) =>
     URL.canParse(`http://${host}`) ? [] : [error(`settings.mcp.hosts[${index}]`, `${host} is no host name or address`)],
   );
@@ -123,5 +126,5 @@ export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'e
     owners.set(name, labelOf(endpoint));
     return long;
   });
-  return [...odd, ...unknown, ...clashes];
+  return [...taken, ...odd, ...unknown, ...clashes];
 }
