@@ -91,10 +91,8 @@ describe('the page of the explorer', async () => {
     const addresses = new Set(page.match(/\b(?:https?|wss?):\/\/[^\s"'`<>]*/g));
     // Names of markup languages are no addresses that anything is fetched from.
     const names = ['2000/svg', '1998/Math/MathML', '1999/xhtml'].map((name) => `http://www.w3.org/${name}`);
-    assert.deepEqual(
-      [...addresses].filter((address) => !names.includes(address)),
-      [],
-    );
+    const others = [...addresses].filter((address) => !names.includes(address));
+    assert.deepEqual(others, []);
     assert.ok(Buffer.byteLength(page) < 92_000, `${Buffer.byteLength(page)} bytes`);
   });
 
@@ -102,9 +100,22 @@ describe('the page of the explorer', async () => {
     const text = DATA.exec(page)?.[1] ?? '';
     assert.doesNotMatch(text, /[<>&\u2028\u2029]/);
     const [id] = Object.values(service.ids);
+    const ways = [
+      { title: 'API key', header: 'X-Api-Key', hints: [] },
+      {
+        title: 'payment (x402)',
+        header: 'X-Payment-Proof',
+        hints: [
+          'Send the request without a proof to see what to pay, and pay from your wallet.',
+          'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
+        ],
+        example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
+      },
+    ];
     assert.deepEqual(JSON.parse(text), {
       node: TEST_ADDRESS,
       openapi: false,
+      ways: [ways],
       endpoints: [
         {
           id,
@@ -113,18 +124,7 @@ describe('the page of the explorer', async () => {
           description: TEXT,
           mode: 'sync',
           modeTitle: 'the answer comes at once',
-          auth: [
-            { title: 'API key', header: 'X-Api-Key', hints: [] },
-            {
-              title: 'payment (x402)',
-              header: 'X-Payment-Proof',
-              hints: [
-                'Send the request without a proof to see what to pay, and pay from your wallet.',
-                'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
-              ],
-              example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
-            },
-          ],
+          auth: 0,
           prices: [{ amount: '1', token: `0x${'0'.repeat(40)}`, network: 1 }],
           parameters: [
             { name: 'symbol', in: 'path', required: true, description: TEXT },

@@ -3,7 +3,8 @@
 import { html, render } from 'htm/preact';
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { PageData, PublicEndpoint } from '../endpoint.ts';
+import type { PublicEndpoint } from '../endpoint.ts';
+import type { packed } from '../reply.ts';
 import { Page } from './page.ts';
 import { Panel } from './panel.ts';
 import { onText } from './parts.ts';
@@ -91,8 +92,9 @@ function draw(page: Page): void {
   render(html`<${Explorer} page=${page} />`, root);
 }
 
-const data: PageData = JSON.parse(document.getElementById('data')?.textContent ?? '');
-const page = new Page(data, draw);
+const data: ReturnType<typeof packed> = JSON.parse(document.getElementById('data')?.textContent ?? '');
+const endpoints = data.endpoints.map((endpoint) => ({ ...endpoint, auth: data.ways[endpoint.auth] ?? [] }));
+const page = new Page({ ...data, endpoints }, draw);
 addEventListener('hashchange', () => {
   draw(page);
   scrollTo(0, 0);
