@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 14105 },
   cli: { lines: 2893 },
   verify: { lines: 1400 },
-  tools: { lines: 1272 },
+  tools: { lines: 1273 },
   test: { lines: 60_000 },
 };
 

@@ -43,12 +43,9 @@ export const COUNTED = { NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE ?? '' };
 
 /** An environment without what this test run itself inherited from npm or from an operator's shell. */
 export function environment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const kept = ['PATH', 'HOME'].flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  });
+  const { PATH = '', HOME } = process.env;
   // Node itself passes on a folder that is left out, and none that is empty.
-  return { ...Object.fromEntries(kept), NODE_V8_COVERAGE: '', ...extra };
+  return { PATH, ...(HOME !== undefined && { HOME }), NODE_V8_COVERAGE: '', ...extra };
 }
 
 /** A program may install packages. */

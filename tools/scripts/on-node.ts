@@ -17,7 +17,7 @@ import { root } from './package/run.ts';
 /** Tests of permissions, processes, clusters, HTTP, sockets, DNS, native code, modules, TypeScript, signals, test runner. */
 const SELECTION: Readonly<Record<string, string>> = {
   cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status transcripts',
-  config: 'cases isolate isolate-calls plugin-packages',
+  config: 'isolate isolate-calls plugin-packages stand-ins',
   e2e: 'disconnect http-parser metrics-process stream upstream-faults',
   http: 'connections stream unread',
 };
