@@ -1,8 +1,7 @@
 import type { Tree } from '../../config/yaml.ts';
 import { isLoopback } from '../../lib/http/target.ts';
 import { bodyOf } from './body.ts';
-import type { Security } from './credential-guard.ts';
-import { Credentials, type Scheme } from './credentials.ts';
+import { Credentials, type Scheme, type Security } from './credentials.ts';
 import { ApiDocument, type Block, type Operation } from './document.ts';
 import { Inexpressible, type LeftOut, type Note } from './left-out.ts';
 import { mediaHeadersOf } from './media.ts';

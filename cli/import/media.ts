@@ -1,5 +1,6 @@
-import type { Block } from './document.ts';
+import type { ApiDocument, Block } from './document.ts';
 import type { Note } from './left-out.ts';
+import { valuesOf } from './schema.ts';
 import { literal } from './text.ts';
 
 /** Returns whether a media type is JSON, or may be. */
@@ -25,4 +26,28 @@ export function mediaHeadersOf(types: { readonly [header: string]: string | unde
     note(`header "${name}"`, `is fixed to ${type}`);
     return [{ name, in: 'header', fixed: literal(type) }];
   });
+}
+
+/** Matches names of parameters that choose the answer's format, in lower case and without punctuation. */
+const NAME =
+  /(?:format|fmt|extension)$|^(?:f|r|wt|alt|ext|fileext|mode|render|syntax|output|(?:output|response|return|result|file|data|content|media|mime)type)$/;
+/** Matches such names in a body, where the other names describe stored data. */
+const BODY_NAME = /^(?:output|response|return|result|answer)(?:format|type)$/;
+/** Matches descriptions of parameters that search for things of a format. */
+const FILTER = /\b(?:filter|restrict|search for|limits? (?:the )?results)/i;
+/** Matches names for the format of input, not of the answer. */
+const OTHER = /^(?:in|input|request|req|source|src|import|upload|from|body)/;
+
+/** Returns the value that asks for JSON, if a parameter chooses the answer's format. */
+export function jsonChoiceOf(document: ApiDocument, parameter: Block, schema: Block): string | undefined {
+  const { name, in: place, description } = parameter;
+  const plain = String(name)
+    .toLowerCase()
+    .replace(/[^a-z]/g, '');
+  const isFormat = (place === 'body' ? BODY_NAME : NAME).test(plain) && !OTHER.test(plain);
+  if (!isFormat || FILTER.test(String(description ?? ''))) return undefined;
+  const values = valuesOf(document, schema).filter((value): value is string => typeof value === 'string');
+  return (
+    values.find((value) => /^\.?json$/i.test(value)) ?? values.find((value) => isJson(value) && !value.includes('*'))
+  );
 }

@@ -1,7 +1,7 @@
-import { roleOf, type Security } from './credential-guard.ts';
+import { roleOf, type Security } from './credentials.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
-import { jsonChoiceOf } from './formats.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
+import { jsonChoiceOf } from './media.ts';
 import { isScalar, partsOf, readSchema } from './schema.ts';
 import { encoded, literal, summary } from './text.ts';
 
