@@ -6,6 +6,7 @@ import { ethers } from 'ethers';
 import { loadConfig } from '../config/index.ts';
 import { listen, urlOf } from '../lib/http/listen.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
+import { errorText } from '../lib/text.ts';
 import { silentLog } from '../plugins-sdk/log.ts';
 import { definitions, type Service, startService } from '../service/index.ts';
 
@@ -115,6 +116,6 @@ async function demo(): Promise<void> {
 }
 
 demo().catch((error: unknown) => {
-  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`error: ${errorText(error)}\n`);
   process.exit(1);
 });

@@ -52,8 +52,7 @@ function membersOf(document: ApiDocument, stated: Block, read: (value: unknown) 
   // An author's /^a$/i would fit no text, since nothing comes before its beginning.
   const quoted = /^\/\^.*\/[a-z]*$/s.test(String(stated.pattern)) ? ['pattern'] : [];
   for (const key of quoted) lost.add(`"${key}" is in slashes, and is not checked`);
-  const without = [...rounded, ...quoted].map((key) => [key, undefined]);
-  const schema: Block = { ...stated, ...Object.fromEntries(without) };
+  const schema: Block = { ...stated, ...Object.fromEntries([...rounded, ...quoted].map((key) => [key, undefined])) };
   for (const keyword of LOST) if (schema[keyword] !== undefined) lost.add(`"${keyword}" is not checked`);
   if (schema.uniqueItems === true) lost.add('"uniqueItems" is not checked');
   const inner = (value: unknown) => (typeof value === 'boolean' ? value : read(value));
