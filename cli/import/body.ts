@@ -68,11 +68,12 @@ function mediaOf(document: ApiDocument, { block, parameters }: Operation, note: 
   // A document may name only JSON, for all of its operations.
   const form = types.find(isFormType) ?? types.find((type) => type.startsWith('multipart/')) ?? FORM;
   if (fields.length > 0) return { [form]: { schema: formOf(document, fields) } };
-  const [body, another] = all.filter(({ in: place }) => place === 'body');
+  const [body, ...others] = all.filter(({ in: place }) => place === 'body');
   if (body === undefined) return {};
-  if (another !== undefined) note(`body "${another.name}"`, 'is a second one, and left out');
-  const named = types.length > 0 ? types : ['application/json'];
-  return Object.fromEntries(named.map((type) => [type, body]));
+  // One of the same name is the path's, which the operation replaces.
+  for (const { name } of others.filter(({ name }) => name !== body.name))
+    note(typeof name === 'string' ? `body "${name}"` : 'a body', 'is a second one, and left out');
+  return Object.fromEntries((types.length > 0 ? types : ['application/json']).map((type) => [type, body]));
 }
 
 /** Makes the schema of a form, whose fields are single parameters in Swagger. Authors also write a schema in one. */

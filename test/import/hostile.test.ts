@@ -274,12 +274,12 @@ describe('a hostile document', () => {
     const key = (name: string) => ({ type: 'apiKey', in: 'header', name });
     const body = (name: string) => ({ name, in: 'body', schema: { properties: { [name]: {} } } });
     const field = { name: 'field', in: 'formData', schema: { type: 'integer', maximum: 7 } };
-    const limits = { minimum: 'LONG', exclusiveMinimum: -1.5, maximum: 1e21, enum: ['LONG'] };
+    const [odd, limits] = [{ toString: 1 }, { minimum: 'LONG', exclusiveMinimum: -1.5, maximum: 1e21, enum: ['LONG'] }];
     const document = {
       ...{ swagger: '2.0', host: 't.example', securityDefinitions: { bad: key('X Bad'), good: key('X-Good') } },
       paths: {
         '/form': { post: { parameters: [field], security: [{ bad: [], good: [] }] } },
-        '/json': { post: { parameters: [body('a'), body('b')] } },
+        '/json': { parameters: [body('a'), body('b'), { in: 'body', name: odd }], post: { parameters: [body('a')] } },
         '/get': { get: { parameters: [{ name: 'q', in: 'query', type: 'number', ...limits }] } },
       },
     };
@@ -294,7 +294,7 @@ describe('a hostile document', () => {
       { name: 'q', schema: { type: 'number', exclusiveMinimum: -1.5, maximum: 1e21 } },
     ]);
     assert.deepEqual(leftOut.map(({ what, reason }) => `${what}: ${reason}`).sort(), [
-      'body "b": is a second one, and left out',
+      ...['a body', 'body "b"'].map((what) => `${what}: is a second one, and left out`),
       'header "X Bad" of the API api: is no valid header name',
       'query parameter "q": "minimum" has more digits than a number keeps, and is not checked',
       'query parameter "q": has a choice with more digits than a number keeps, so that any value is taken',
