@@ -1,3 +1,4 @@
+import { error } from '../../plugins-sdk/config.ts';
 import { definePlugin, JsonText } from '../../plugins-sdk/index.ts';
 import { detailsOf, openapiKey } from '../shared/discovery.ts';
 
@@ -5,6 +6,10 @@ import { detailsOf, openapiKey } from '../shared/discovery.ts';
 export const openapi = definePlugin({
   name: 'openapi',
   keys: [openapiKey],
+  check: ({ config }) =>
+    detailsOf(config).servers.flatMap((url, index) =>
+      URL.canParse(url) ? [] : [error(`settings.openapi.servers[${index}]`, 'is no valid URL')],
+    ),
   openapi: ({ config }) => {
     const { info, servers } = detailsOf(config);
     return { info, servers: servers.map((url) => ({ url })) };
