@@ -144,7 +144,7 @@ function checkSchema({ at, schema, secret, map, fixed, default: fallback }: Decl
   if (schema === undefined) return [];
   const { findings, misfit } = parameterSchema({ schema, secret }, `${at}.schema`);
   if (findings.length > 0) return [...findings];
-  if (map !== undefined && Object.keys(map).every((text) => misfit(text) !== undefined))
+  if (map !== undefined && fixed === undefined && Object.keys(map).every((text) => misfit(text) !== undefined))
     return [error(`${at}.map`, 'holds no text that fits the schema: no request could give a value')];
   return valuesAt(at, { fixed, default: fallback }).flatMap(([path, value]) => {
     const why = misfit(value);
