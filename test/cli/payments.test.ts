@@ -13,7 +13,7 @@ import { inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
-import { folderWith, launchCli, type Running, runCli } from './run.ts';
+import { COUNTED, folderWith, launchCli, type Running, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
 import { postTo, urlOf } from './started.ts';
 
@@ -34,7 +34,7 @@ describe('payments of processes', async () => {
   };
   const start = async (t: TestContext, cwd: string) => {
     const running = launchCli(t, ['start', '-c', 'c.yaml'], {
-      ...{ cwd, env: { SERVICE_PRIVATE_KEY: KEY, UPSTREAM_KEY: 'k' } },
+      ...{ cwd, env: { ...COUNTED, SERVICE_PRIVATE_KEY: KEY, UPSTREAM_KEY: 'k' } },
     });
     const url = await urlOf(running);
     const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
