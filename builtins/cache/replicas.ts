@@ -29,8 +29,6 @@ const WAIT_IN_TIMEOUTS = 2;
 export const longestWaitOf = (endpoint: Endpoint): number =>
   WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
 
-const lockOf = (key: string) => `lock ${key}`;
-
 /** Cached answers of all processes that share an engine. When several miss the same one, one of them asks the upstream. */
 export class ReplicaAnswers {
   readonly #area: StateArea;
@@ -71,7 +69,7 @@ export class ReplicaAnswers {
   /** Locks a key, unless another process has. @param ttl milliseconds after which the lock of a process that died is free. */
   async #lock(key: string, maxAge: number, ttl: number): Promise<Search['unlock']> {
     const token = randomId();
-    const [area, name] = [this.#area, lockOf(key)];
+    const [area, name] = [this.#area, `lock ${key}`];
     if ((await area.compareAndSet(name, undefined, token, { ttl })) !== undefined) return undefined;
     const end = async (made?: SignedResponse) => {
       if (made !== undefined) await this.#store(key, made, maxAge).catch(() => undefined);
@@ -94,7 +92,8 @@ export class ReplicaAnswers {
       this.#stored.delete(key);
       this.#bytes -= size;
     };
-    const timer = setTimeout(end, Math.min(maxAge, LONGEST_TIMER)).unref();
+    const later = () => (maxAge > LONGEST_TIMER ? this.#takeRoom(key, size, maxAge - LONGEST_TIMER) : end());
+    const timer = setTimeout(later, Math.min(maxAge, LONGEST_TIMER)).unref();
     this.#stored.set(key, end);
     this.#bytes += size;
     return true;

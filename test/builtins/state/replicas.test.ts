@@ -147,8 +147,7 @@ describe('answers in the engine', () => {
   it('are no more than 64 MiB of this process, until they end', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { area, replica, search } = setUp();
-    const replicas = replica();
-    const large = answer('x'.repeat(8 * 1024 * 1024));
+    const [replicas, large, long] = [replica(), answer('x'.repeat(8 * 1024 * 1024)), 2 ** 32];
     const store = async (key: string, maxAge = MAX_AGE) => {
       const { unlock } = await search(replicas, 1, key, maxAge);
       unlock?.(large);
@@ -156,9 +155,10 @@ describe('answers in the engine', () => {
       return (await area.get(key)) !== undefined;
     };
     const kept = [];
-    for (const key of ['a', 'b', 'c', 'd']) kept.push(await store(key));
-    assert.deepEqual(kept, [true, true, true, false]);
-    t.mock.timers.tick(MAX_AGE);
+    for (const key of ['a', 'b', 'c', 'd']) kept.push(await store(key, long));
+    for (const ms of [2 ** 31 - 1, 2 ** 31 - 1, 1]) t.mock.timers.tick(ms);
+    assert.deepEqual([...kept, await store('d', long)], [true, true, true, false, false]);
+    t.mock.timers.tick(1);
     assert.equal(await store('e'), true);
     // Behind an answer that is kept for long, others expire, or are stored again after the engine has evicted them.
     assert.equal(await store('f', 10), true);
