@@ -1,6 +1,6 @@
 import { clientName, type Exchange, type SignedResponse } from '../../plugins-sdk/index.ts';
 import { signedFacts } from '../../plugins-sdk/observe.ts';
-import { payment } from '../shared/payment-facts.ts';
+import { payment } from '../shared/payment-mark.ts';
 
 /** Answers that have a line already; a cached answer is given again, also after a reload. */
 const recorded = new WeakSet<SignedResponse>();

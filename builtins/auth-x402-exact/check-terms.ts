@@ -1,4 +1,3 @@
-/** Checks of the terms that their schema cannot express. */
 import {
   type CheckContext,
   checkAddress,
@@ -11,12 +10,13 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { checkHeader } from '../shared/api-headers.ts';
-import { authObjects } from '../shared/auth-objects.ts';
-import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
+import { authObjects, checkAmount, checkPayee, isZeroAddress } from '../shared/auth-objects.ts';
 import { cdpKey } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader, requirementsOf } from './offer.ts';
 import { type Accept, facilitatorsIn, type Terms, TermsSchema, TYPE } from './terms.ts';
+
+/** Checks of the terms that their schema cannot express. */
 
 /** Checks a URL to which paths are appended. */
 function checkUrl(path: string, text: string): Finding[] {

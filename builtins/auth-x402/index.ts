@@ -15,7 +15,7 @@ import {
 import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { attemptsOf } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
-import { payment as paidBy } from '../shared/payment-facts.ts';
+import { payment as paidBy } from '../shared/payment-mark.ts';
 import { Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
 import { challenge } from './challenge.ts';
 import { ledgerIn } from './ledger.ts';

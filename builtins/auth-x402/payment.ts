@@ -1,8 +1,8 @@
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
+import { isZeroAddress } from '../shared/auth-objects.ts';
 import { type Mined, transferred } from '../shared/chain.ts';
-import { isZeroAddress } from '../shared/payee.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';
 

@@ -12,8 +12,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
-import { authObjects } from '../shared/auth-objects.ts';
-import { checkAmount, checkPayee, isZeroAddress } from '../shared/payee.ts';
+import { authObjects, checkAmount, checkPayee, isZeroAddress } from '../shared/auth-objects.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
 /** One `auth` object of type `x402`: the price, its chain and recipient, and the node that confirms payments. */

@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
-import { authPath, type EndpointDraft } from '../../plugins-sdk/config.ts';
+import { isSameHex } from '../../lib/eth/hex.ts';
+import { authPath, checkAddress, type EndpointDraft, error, type Finding } from '../../plugins-sdk/config.ts';
 
 /** Returns an endpoint's valid auth objects of one type, each with its config path. */
 export function authObjects<S extends TSchema>(endpoint: EndpointDraft, wanted: string, schema: S) {
@@ -9,4 +10,25 @@ export function authObjects<S extends TSchema>(endpoint: EndpointDraft, wanted: 
     const isWanted = type === wanted && Check(schema, rest);
     return isWanted ? [{ method, terms: rest as Static<S>, at: authPath(endpoint, index) }] : [];
   });
+}
+
+/** Returns whether an address is the zero address. */
+export function isZeroAddress(address: string): boolean {
+  return /^0x0{40}$/.test(address);
+}
+
+/** Finds an amount that no token can hold. @param amount an integer in decimal digits. */
+export function checkAmount(at: string, amount: string): Finding[] {
+  return BigInt(amount) >> 256n === 0n ? [] : [error(at, 'is more than any token can hold (a uint256)')];
+}
+
+/** Finds an address at which payments would be lost. @param token the token to pay with; undefined for the native asset. */
+export function checkPayee(at: string, payee: string, token: string | undefined): Finding[] {
+  return [
+    ...checkAddress(at, payee),
+    ...(isZeroAddress(payee) ? [error(at, 'is the zero address: payments would be lost')] : []),
+    ...(token !== undefined && isSameHex(payee, token)
+      ? [error(at, 'is the token itself: payments would be lost')]
+      : []),
+  ];
 }

@@ -1,5 +1,6 @@
 /** The mark of a payment: its record in the state, and the changes between its states. */
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { ContextKey } from '../../plugins-sdk/index.ts';
 import { StateUnreadable } from '../../plugins-sdk/state.ts';
 
 /** The state of a payment, as far as this service knows. */
@@ -100,3 +101,17 @@ export function heldIn(text: string | undefined, { payment, token, about }: Tick
   const held = { ...about, state: 'held', listed: token, ...doubt, by: token, refunds: before?.refunds ?? 0 };
   return JSON.stringify({ ...held, ...(before && { before }) });
 }
+
+/** The identity of a payment, for records of requests. */
+export interface PaymentFacts {
+  /** CAIP-2, such as `eip155:8453`. */
+  readonly network: string;
+  readonly payer: string;
+  /** The hash of the paying transaction, once it is known. */
+  readonly transaction?: string;
+  /** The nonce of the payer's authorisation. */
+  readonly nonce?: string;
+}
+
+/** The payment of a request, for its records. The plugin that takes it sets this, and again when more is known. */
+export const payment = new ContextKey<PaymentFacts>('payment', { logged: true });

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { readAtMost, reasons } from '../../config/files.ts';
-import type { Endpoint, Json } from '../../kernel/values.ts';
+import type { Endpoint, Parameters } from '../../kernel/values.ts';
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
 import { jsonIn } from '../../lib/json/value.ts';
@@ -63,9 +63,9 @@ function readOptions(given: Given) {
 }
 
 /** Reads parameters. @throws UsageError for those that the service would refuse in a request. */
-function readParameters(text: string): Readonly<Record<string, Json>> {
+function readParameters(text: string): Parameters {
   try {
-    const parameters: Readonly<Record<string, Json>> = JSON.parse(text);
+    const parameters: Parameters = JSON.parse(text);
     if (isFiniteJson(JSON.parse(withoutRoundedNumbers(text)))) {
       requestHashOf(parameters);
       return parameters;
@@ -129,15 +129,13 @@ function eventData(source: string, text: string): string {
   return event.join('\n');
 }
 
-type Parameters = Readonly<Record<string, Json>>;
-
 /**
  * Returns the part of a request that an endpoint's receipt covers: without fixed and secret parameters, with defaults.
  *
  * @returns it, and the names of the parameters that the config's defaults have added.
  * @throws UsageError for a parameter that the endpoint does not have.
  */
-export function askedParameters(endpoint: Endpoint, sent: Parameters) {
+function askedParameters(endpoint: Endpoint, sent: Parameters) {
   const declared = keys.parameters.of(endpoint) ?? [];
   const reserved: readonly string[] = reservedParameters(endpoint);
   const known = [...declared.map(({ name }) => name), ...reserved];
