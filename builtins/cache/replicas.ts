@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { DEFAULT_TIMEOUT_MS, keys, LONGEST_TIMER } from '../../plugins-sdk/config.ts';
+import { setTimeout } from 'node:timers/promises';
+import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
 import { type Endpoint, type Exchange, type Question, SignedResponse } from '../../plugins-sdk/index.ts';
 import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
 import type { Found } from '../shared/cache-entries.ts';
@@ -19,6 +19,9 @@ export interface Search {
   readonly unlock?: (made?: SignedResponse) => void;
 }
 
+/** An answer in the engine: when it expires, by `performance.now()`, and its size. */
+type Stored = Readonly<Record<'until' | 'size', number>>;
+
 /** The endpoint, and the signal that all waiting clients have left. */
 type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 
@@ -33,8 +36,8 @@ export const longestWaitOf = (endpoint: Endpoint): number =>
 export class ReplicaAnswers {
   readonly #area: StateArea;
   readonly #service: { readonly node: string; now(): number };
-  /** The answers that this process has stored in the engine: by key, the function that gives up the room of one. */
-  readonly #stored = new Map<string, () => void>();
+  /** What this process has stored in the engine, by `maxAge`: with the same one, entries expire in the order of storing. */
+  readonly #stored = new Map<number, Map<string, Stored>>();
   #bytes = 0;
 
   /** @param service the signer of the answers, and the clock in epoch milliseconds. */
@@ -59,7 +62,7 @@ export class ReplicaAnswers {
         const unlock = await this.#lock(key, maxAge, longestWait);
         if (unlock !== undefined) return await again(look, unlock);
         if (performance.now() - began >= longestWait || clientSignal.aborted) return {};
-        await pause(POLL_INTERVAL_MS);
+        await setTimeout(POLL_INTERVAL_MS);
       }
     } catch {
       return {};
@@ -85,18 +88,24 @@ export class ReplicaAnswers {
 
   /** Takes room for an answer, in place of the key's former one, until it expires. @returns `false` if there is none. */
   #takeRoom(key: string, size: number, maxAge: number): boolean {
-    this.#stored.get(key)?.();
+    const now = performance.now();
+    const alike = this.#stored.get(maxAge) ?? new Map<string, Stored>();
+    this.#stored.set(maxAge, alike);
+    this.#forget(key, alike);
+    for (const stored of this.#stored.values())
+      for (const [known, { until }] of stored) {
+        if (until > now) break;
+        this.#forget(known, stored);
+      }
     if (this.#bytes + size > MOST_BYTES) return false;
-    const end = () => {
-      clearTimeout(timer);
-      this.#stored.delete(key);
-      this.#bytes -= size;
-    };
-    const later = () => (maxAge > LONGEST_TIMER ? this.#takeRoom(key, size, maxAge - LONGEST_TIMER) : end());
-    const timer = setTimeout(later, Math.min(maxAge, LONGEST_TIMER)).unref();
-    this.#stored.set(key, end);
+    alike.set(key, { until: now + maxAge, size });
     this.#bytes += size;
     return true;
+  }
+
+  #forget(key: string, stored: Map<string, Stored>): void {
+    this.#bytes -= stored.get(key)?.size ?? 0;
+    stored.delete(key);
   }
 
   /**
