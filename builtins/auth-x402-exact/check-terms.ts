@@ -1,3 +1,4 @@
+/** Checks of the terms that their schema cannot express. */
 import {
   type CheckContext,
   checkAddress,
@@ -15,8 +16,6 @@ import { cdpKey } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader, requirementsOf } from './offer.ts';
 import { type Accept, facilitatorsIn, type Terms, TermsSchema, TYPE } from './terms.ts';
-
-/** Checks of the terms that their schema cannot express. */
 
 /** Checks a URL to which paths are appended. */
 function checkUrl(path: string, text: string): Finding[] {

@@ -1,3 +1,8 @@
+/**
+ * Sells one answer for each authorisation: holds it, has it verified, has it settled once the answer is signed, and gives it
+ * back if the request fails. One mark for each payment records its state. The hold of a process that died ends with the
+ * authorisation.
+ */
 import { type AuthMethod, addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
 import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
@@ -8,12 +13,6 @@ import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { acceptsOf } from './terms.ts';
-
-/**
- * Sells one answer for each authorisation: holds it, has it verified, has it settled once the answer is signed, and gives it
- * back if the request fails. One mark for each payment records its state. The hold of a process that died ends with the
- * authorisation.
- */
 
 /** A request, and the payment for it. */
 interface Wanted {
