@@ -15,7 +15,7 @@ import { operatorPaths } from './shared/json-path/operator-paths.ts';
 import { Placeholders } from './shared/json-path/placeholders.ts';
 import { parameterSchema } from './shared/parameter-schema.ts';
 import { type Configured, declaredNames } from './shared/path-parameters.ts';
-import { failed } from './shared/upstream-failure.ts';
+import { failed } from './shared/upstream.ts';
 
 /** Checks an answer. @throws Refusal for an unexpected one; its reason names the place and the rule, never the value. */
 type Expectation = (answer: ApiResponse, request: OutgoingRequest) => void;

@@ -9,7 +9,7 @@ import {
   warning,
 } from '../plugins-sdk/config.ts';
 import { definePlugin, type Endpoint, perEndpoint, type Services, type Taps, Type } from '../plugins-sdk/index.ts';
-import { type FailureKind, failureKindOf, worse } from './shared/upstream-failure.ts';
+import { type FailureKind, failureKindOf, worse } from './shared/upstream.ts';
 
 /** Milliseconds before the second call; the pause doubles with each further call. */
 const FIRST_PAUSE_MS = 100;

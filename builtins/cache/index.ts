@@ -17,7 +17,7 @@ import {
 import type { Meters } from '../../plugins-sdk/observe.ts';
 import { type Flight, StateKey } from '../../plugins-sdk/state.ts';
 import { CacheEntries } from '../shared/cache-entries.ts';
-import { isOutage } from '../shared/upstream-failure.ts';
+import { isOutage } from '../shared/upstream.ts';
 import { openApiPart } from './openapi.ts';
 import { cacheKey, MODE, policyOf } from './policy.ts';
 import { longestWaitOf, ReplicaAnswers, type Search } from './replicas.ts';

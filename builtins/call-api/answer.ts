@@ -12,7 +12,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { classOfStatus } from '../../plugins-sdk/observe.ts';
 import { isLeftOut } from '../shared/parameter-value.ts';
-import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
+import { failed, retryAfterOf } from '../shared/upstream.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** Matches a character that is no white space in JSON. */

@@ -13,7 +13,7 @@ import {
   RequestFailure,
 } from '../../plugins-sdk/index.ts';
 import { classOfRequest, failureClassOf, type Meters, redirectTarget } from '../../plugins-sdk/observe.ts';
-import { failed } from '../shared/upstream-failure.ts';
+import { failed } from '../shared/upstream.ts';
 import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';

@@ -1,5 +1,5 @@
 import type { Responses } from '../../plugins-sdk/openapi.ts';
-import { failed } from '../shared/upstream-failure.ts';
+import { failed } from '../shared/upstream.ts';
 import { busy } from './slots.ts';
 
 /** The failures of every endpoint. */

@@ -2,7 +2,7 @@ import { type Release, Semaphore, type SlotLimits, SlotTimeout } from '../../lib
 import { apiPath, type CheckContext, type Finding, warning } from '../../plugins-sdk/config.ts';
 import { configKey, type Endpoint, type Exchange, Refusal, Type } from '../../plugins-sdk/index.ts';
 import { StateKey, type States } from '../../plugins-sdk/state.ts';
-import { failed } from '../shared/upstream-failure.ts';
+import { failed } from '../shared/upstream.ts';
 
 function callsSchema(description: string) {
   return Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }));

@@ -4,7 +4,7 @@ import { keys } from '../../plugins-sdk/config.ts';
 import { type ApiResponse, definePlugin, type Encoded, type Endpoint, toHex } from '../../plugins-sdk/index.ts';
 import { keccak256 } from '../../plugins-sdk/signing.ts';
 import { namesOf } from '../shared/described.ts';
-import { failed } from '../shared/upstream-failure.ts';
+import { failed } from '../shared/upstream.ts';
 import { openApiPart } from './openapi.ts';
 
 /** Hashes the canonical JSON of an answer. @throws Refusal 502 if the answer has none */

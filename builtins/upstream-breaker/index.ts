@@ -11,8 +11,7 @@ import {
 } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
-import { failureKindOf, unavailable } from '../shared/upstream-failure.ts';
-import { basesOf, hostOf } from '../shared/upstream-hosts.ts';
+import { basesOf, failureKindOf, hostOf, unavailable } from '../shared/upstream.ts';
 import { failures } from './openapi.ts';
 
 const DEFAULTS = { failures: 5, openFor: 30_000 };

@@ -10,8 +10,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { definePlugin, perEndpoint, type Services, type Taps } from '../../plugins-sdk/index.ts';
-import { isOutage, isUnsent, worse } from '../shared/upstream-failure.ts';
-import { basesOf, isBelow, mirrorsKey } from '../shared/upstream-hosts.ts';
+import { basesOf, isBelow, isOutage, isUnsent, mirrorsKey, worse } from '../shared/upstream.ts';
 import { mirrored } from './openapi.ts';
 
 /** Milliseconds for which a host that has failed is asked last. */

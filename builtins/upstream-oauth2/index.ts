@@ -14,8 +14,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { createHttpClient, definePlugin, isRefusal, type Services, type Taps } from '../../plugins-sdk/index.ts';
-import { failed, worse } from '../shared/upstream-failure.ts';
-import { isBelow } from '../shared/upstream-hosts.ts';
+import { failed, isBelow, worse } from '../shared/upstream.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';
 import { Settings, Token } from './token.ts';
 

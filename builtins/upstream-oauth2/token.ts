@@ -2,7 +2,7 @@ import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { closedObject } from '../../plugins-sdk/config.ts';
 import { type HttpClient, type Refusal, RequestFailure, type Static, Type } from '../../plugins-sdk/index.ts';
 import { classOfRequest, classOfStatus } from '../../plugins-sdk/observe.ts';
-import { failed, retryAfterOf } from '../shared/upstream-failure.ts';
+import { failed, retryAfterOf } from '../shared/upstream.ts';
 
 export const Settings = closedObject(
   {

@@ -1,4 +1,4 @@
-import { describeUnavailable } from '../shared/upstream-failure.ts';
+import { describeUnavailable } from '../shared/upstream.ts';
 
 /** The failures of endpoints whose API has a quota. */
 export const failures = describeUnavailable(

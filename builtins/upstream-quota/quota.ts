@@ -1,7 +1,7 @@
 import { type Deferred, deferred } from '../../lib/time.ts';
 import type { Refusal } from '../../plugins-sdk/index.ts';
 import { type StateArea, update } from '../../plugins-sdk/state.ts';
-import { unavailable } from '../shared/upstream-failure.ts';
+import { unavailable } from '../shared/upstream.ts';
 import {
   EMPTY,
   type Ledger,

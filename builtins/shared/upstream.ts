@@ -1,5 +1,6 @@
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { isRefusal, Refusal } from '../../plugins-sdk/index.ts';
+import { baseUrl, optionalKey } from '../../plugins-sdk/config.ts';
+import { type Endpoint, isRefusal, Refusal, Type } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import type { Responses } from '../../plugins-sdk/openapi.ts';
 
@@ -76,4 +77,31 @@ export function isOutage(error: unknown): error is Refusal {
 /** Returns the failure to report of two: a later 503 (no room) does not hide that the upstream was asked before. */
 export function worse(before: unknown, now: unknown): unknown {
   return before !== undefined && isRefusal(now) && now.status === 503 ? before : now;
+}
+
+/** A config key of the plugin `upstream-mirrors`; other plugins only read it. */
+export const mirrorsKey = optionalKey(
+  'api',
+  'mirrors',
+  Type.Array(Type.String(), {
+    minItems: 1,
+    maxItems: 10,
+    uniqueItems: true,
+    description: 'Base URLs to try in turn where url fails; default none',
+  }),
+);
+
+/** Returns the base URLs of an API, without a slash at the end: its own, then its mirrors. */
+export function basesOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): readonly string[] {
+  return [baseUrl(endpoint), ...(mirrorsKey.of(endpoint) ?? []).map((url) => url.replace(/\/$/, ''))];
+}
+
+/** Returns whether a URL is below a base. A host or path that only begins with the same letters is not. */
+export function isBelow(base: string, url: string): boolean {
+  return url.startsWith(base) && /^(?:[/?]|$)/.test(url.slice(base.length));
+}
+
+/** Returns the host of a URL, with its port. */
+export function hostOf(url: string): string {
+  return /^https?:\/\/([^/?#]+)/i.exec(url)?.[1] ?? '';
 }
