@@ -65,10 +65,13 @@ function factsOf(answer: Checked, requestHash: Hex | undefined, isMadeHere: bool
   const { endpointId, node, timestamp, data, digest, extra } = answer;
   const entries = Array.isArray(extra?.signatures) ? extra.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
+  let signed: Hex | undefined;
   return {
     ...{ endpointId, requestHash, timestamp, signers: [node, ...others], isMadeHere },
+    // Made once, and only for records that show it: an answer may be given many times.
     get digest() {
-      return toHex(digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
+      signed ??= toHex(digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
+      return signed;
     },
   };
 }
