@@ -15,7 +15,7 @@ function isOrigin(text: string): boolean {
   return origin === 'null' ? /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text) : origin === text;
 }
 
-const NO_ORIGIN = 'is no origin such as https://example.com, without path or slash; only a * by itself stands for all';
+const NO_ORIGIN = 'is no origin such as https://example.com, without path or slash: name each one; a lone * allows all';
 
 const PREFLIGHT_SECONDS = '86400';
 
