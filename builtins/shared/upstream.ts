@@ -23,12 +23,12 @@ function retryAfterHeader(milliseconds: number) {
 /**
  * Returns the milliseconds that a `Retry-After` header asks to wait (RFC 9110, 10.2.3): seconds, which some upstreams send
  * with a fraction, or a date. A date must have a time with colons, because `Date.parse` reads "-5" as a day in May 2001. One of
- * asctime's form ends with the year, and is in UTC, too (RFC 9110, section 5.6.7).
+ * asctime's form ends with the year, and is in UTC, too (RFC 9110, section 5.6.7). White space after the value is no part of it.
  */
 export function retryAfterOf({ 'retry-after': value }: BoundedResponse['headers']): number | undefined {
-  if (typeof value !== 'string' || !/^\d+(\.\d+)?$|\d:\d\d/.test(value)) return undefined;
-  const date = value.replace(/:\d\d \d{4}$/, '$& GMT');
-  const milliseconds = /^\d{1,9}(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(date) - Date.now();
+  if (typeof value !== 'string' || !/^\d+(\.\d+)?\s*$|\d:\d\d/.test(value)) return undefined;
+  const date = value.replace(/:\d\d \d{4}\s*$/, '$& GMT');
+  const milliseconds = /^\d{1,9}(\.\d+)?\s*$/.test(value) ? Number(value) * 1000 : Date.parse(date) - Date.now();
   return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds);
 }
 
