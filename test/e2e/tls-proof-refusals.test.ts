@@ -197,9 +197,7 @@ const refused: Record<string, [Handler, string | RegExp]> = {
   'no HTTP': [faults.raw(`${MARK}\r\n`), /^network: /],
 };
 
-describe('whatever the gateway does, the answer goes out', {
-  timeout: 600_000,
-}, async () => {
+describe('whatever the gateway does, the answer goes out', { timeout: 600_000 }, async () => {
   const upstream = await upstreamFor(suite, { '/price': faults.json({ price: 3 }) });
   const gateway = await upstreamFor(suite, { '/honest': honest });
   const parameters = [{ name: 'q' }];

@@ -23,6 +23,11 @@ const bytes = (body: Buffer) => {
 const zipped = gzipSync('{"value":1}');
 const ones = '1'.repeat(250);
 
+/** What is no HTTP, with the parser's code in the log. */
+const noHttp = (code: string, answer: string) => ({
+  [`network: the answer is not valid HTTP (HPE_${code})`]: { [`breaks HTTP: ${code}`]: faults.raw(answer) },
+});
+
 /** Where the service ends the call: what the log says, and what the upstream does. */
 const endless: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   'timeout: no complete answer within 1000 ms': {
@@ -71,10 +76,13 @@ const failing: typeof endless = {
     'announces less than it sends': faults.raw('HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{"value":1}{"value":2}'),
   },
   'network: the connection was reset (ECONNRESET)': { 'resets the connection': faults.reset() },
-  'network: the answer is not valid HTTP': {
-    'speaks no HTTP': faults.raw('SSH-2.0-OpenSSH_9.6\r\n'),
-    'has a status line that is none': faults.raw('HTTP/1.1 2000 OK\r\n\r\n'),
-  },
+  ...noHttp('INVALID_CONSTANT', 'SSH-2.0-OpenSSH_9.6\r\n'),
+  ...noHttp('INVALID_STATUS', 'HTTP/1.1 2000 OK\r\n\r\n'),
+  ...noHttp('INVALID_VERSION', 'HTTP/2 200 OK\r\ncontent-length: 1\r\n\r\n7'),
+  ...noHttp('INVALID_HEADER_TOKEN', 'HTTP/1.1 200 OK\r\nx y: z\r\ncontent-length: 1\r\n\r\n7'),
+  ...noHttp('CR_EXPECTED', 'HTTP/1.1 200 OK\ncontent-length: 1\n\n7'),
+  ...noHttp('INVALID_CONTENT_LENGTH', 'HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n7'),
+  ...noHttp('INVALID_CHUNK_SIZE', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n7\r\n'),
   'network: it sent 100 Continue unasked': {
     'says 100 Continue': faults.raw('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n7'),
   },
@@ -161,9 +169,7 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
   assert.deepEqual(details, [`network: GET ${url} failed: ${cure} (ERR_SSL_WRONG_VERSION_NUMBER)`]);
 });
 
-describe('answers of the upstream', {
-  timeout: 600_000,
-}, async () => {
+describe('answers of the upstream', { timeout: 600_000 }, async () => {
   const route = (name: string, handler: Handler) => upstream.on(`/${encodeURIComponent(name)}`, handler);
   const upstream = await upstreamFor(suite);
   for (const handlers of [...Object.values(failing), empty])

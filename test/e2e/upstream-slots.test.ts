@@ -10,9 +10,7 @@ import { upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
 import { eventually } from '../support/wait.ts';
 
-describe('`settings.maxConcurrentApiCalls`', {
-  timeout: 60_000,
-}, async () => {
+describe('`settings.maxConcurrentApiCalls`', { timeout: 60_000 }, async () => {
   /** Answers that the upstream owes. */
   const held: ServerResponse[] = [];
   const untilHeld = (count: number) => eventually(() => held.length >= count, `${count} calls`);

@@ -20,26 +20,23 @@ export const proxyFault = (message: string) => new Fault('network', message, 'co
 /** The error codes of a connection that the server closed. */
 export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-const UNTRUSTED = 'its certificate is of no authority that this process trusts';
-
 const UNKNOWN = 'the connection failed';
 const HTTP2_ONLY = 'it speaks HTTP/2 only, which this service does not';
 const CUT_SHORT = 'the connection was closed before the answer was complete';
-const OLD_TLS = 'it speaks no TLS of version 1.2 or later';
 
-const EXPLANATIONS = new Map([
+/** The texts for error codes, which are separated by spaces. */
+const EXPLANATIONS: readonly (readonly [codes: string, text: string])[] = [
   ['ECONNREFUSED', 'the connection was refused'],
   ['ECONNRESET', 'the connection was reset'],
   ['EPIPE', 'the connection was closed'],
   ['ENOTFOUND', 'the host name is unknown'],
   ['EAI_AGAIN', 'the host name could not be looked up'],
   ['ETIMEDOUT', 'nobody answers at that address'],
-  ['EHOSTUNREACH', 'there is no way to that address'],
-  ['ENETUNREACH', 'there is no way to that address'],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', UNTRUSTED],
-  ['SELF_SIGNED_CERT_IN_CHAIN', UNTRUSTED],
-  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED],
+  ['EHOSTUNREACH ENETUNREACH', 'there is no way to that address'],
+  [
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT_LOCALLY SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT',
+    'its certificate is of no authority that this process trusts',
+  ],
   ['CERT_HAS_EXPIRED', 'its certificate has expired'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names'],
   [
@@ -47,15 +44,26 @@ const EXPLANATIONS = new Map([
     'its certificate leads to one that is not in ca: write the root there, beside the intermediate',
   ],
   ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', HTTP2_ONLY],
-  ['ERR_SSL_UNSUPPORTED_PROTOCOL', OLD_TLS],
-  ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', OLD_TLS],
+  ['ERR_SSL_UNSUPPORTED_PROTOCOL ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'it speaks no TLS of version 1.2 or later'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'no TLS is spoken at that port: write http:// in the url, or the port for https'],
   ['UND_ERR_SOCKET', CUT_SHORT],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'the body is not as long as announced'],
   ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
   ['UND_ERR_INVALID_ARG', 'the request is not valid HTTP'],
   ['UND_ERR_NOT_SUPPORTED', 'the request has a header that is not supported'],
-]);
+];
+
+/** The codes of Node.js's parser by its words, since undici passes on only these. The first that match count. */
+const PARSER_CODES: readonly (readonly [words: RegExp, code: string])[] = [
+  [/Expected HTTP/, 'HPE_INVALID_CONSTANT'],
+  [/version|Expected dot/, 'HPE_INVALID_VERSION'],
+  [/Invalid (?:response )?status/, 'HPE_INVALID_STATUS'],
+  [/expected CR/, 'HPE_CR_EXPECTED'],
+  [/Transfer-Encoding`/, 'HPE_INVALID_TRANSFER_ENCODING'],
+  [/Content-Length/, 'HPE_INVALID_CONTENT_LENGTH'],
+  [/in chunk size/, 'HPE_INVALID_CHUNK_SIZE'],
+  [/header/, 'HPE_INVALID_HEADER_TOKEN'],
+];
 
 /** Whether bytes are a short SETTINGS or GOAWAY frame, with which an HTTP/2 server begins (RFC 9113, section 4.1). */
 function isHttp2(bytes: string): boolean {
@@ -75,7 +83,8 @@ export function faultText(error: Error): string {
   const code = codeOf(error);
   const unasked = code === 'UND_ERR_SOCKET' ? UNASKED.get(error.message) : undefined;
   if (unasked !== undefined) return unasked;
-  return code ? `${EXPLANATIONS.get(code) ?? UNKNOWN} (${code})` : UNKNOWN;
+  const [, text = UNKNOWN] = EXPLANATIONS.find(([codes]) => codes.split(' ').includes(code)) ?? [];
+  return code ? `${text} (${code})` : text;
 }
 
 /** As {@link faultText}, for an error after the answer was complete. */
@@ -85,7 +94,9 @@ export function endFaultText(error: Error): string {
 
 function parserText(error: Error): string {
   if ('data' in error && isHttp2(String(error.data))) return HTTP2_ONLY;
-  return error.message.includes('Invalid EOF') ? CUT_SHORT : 'the answer is not valid HTTP';
+  if (error.message.includes('Invalid EOF')) return CUT_SHORT;
+  const [, code] = PARSER_CODES.find(([words]) => words.test(error.message)) ?? [];
+  return `the answer is not valid HTTP${code === undefined ? '' : ` (${code})`}`;
 }
 
 /** Returns the phase in which a request failed before it was sent. */

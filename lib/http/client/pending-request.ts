@@ -56,14 +56,11 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#origin = origin;
     this.#pool = pool;
     this.#onOutcome = onOutcome;
-    const { forwarder } = pool;
     this.#options = {
       method: request.method,
       // A forwarding proxy needs the absolute URL (RFC 9112, section 3.2.2).
-      path: (forwarder === undefined ? '' : origin) + pathname + search,
-      headers: outgoingHeaders(
-        forwarder === undefined ? request.headers : { ...request.headers, ...forwarder.headers },
-      ),
+      path: (pool.forwarder === undefined ? '' : origin) + pathname + search,
+      headers: outgoingHeaders({ ...request.headers, ...pool.forwarder?.headers }),
       body: request.body ?? null,
     };
   }
@@ -140,10 +137,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   #finish(): void {
     if (this.#settled || !this.#connection) return;
     const { fault } = this.#connection;
-    if (fault) {
-      this.fail('network', endFaultText(fault));
-      return;
-    }
+    if (fault) return void this.fail('network', endFaultText(fault));
     this.#pool.release(this.#connection);
     this.#connection = undefined;
     const body = this.#body?.read() ?? NOTHING;

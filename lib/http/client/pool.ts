@@ -96,10 +96,7 @@ export class Pool {
   /** Lends the call a connection, at once or when one is free. */
   acquire(call: Borrower): void {
     const connection = this.#idleFor(call) ?? (this.#all.size < this.#limit ? this.#open() : undefined);
-    if (connection === undefined) {
-      this.#waiting.add(call);
-      return;
-    }
+    if (connection === undefined) return void this.#waiting.add(call);
     this.#all.add(connection);
     call.run(connection);
   }
