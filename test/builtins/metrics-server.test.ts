@@ -2,24 +2,26 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { it } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { MetricsServer } from '../../builtins/metrics/server.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { eventually } from '../support/wait.ts';
 
-it('a client of the metrics that pipelines and reads nothing gets one page made at a time', async (t) => {
-  let url = '';
-  const nothing = () => undefined;
-  const log: Log = {
-    debug: nothing,
-    info: (message) => {
-      url = message.replace('metrics on ', '');
-    },
-    warn: nothing,
-    error: nothing,
+const nothing = () => undefined;
+
+/** A server of metrics, and where it is by its log. */
+function serverFor(t: TestContext, warn: Log['warn'] = nothing) {
+  const told = { url: '' };
+  const info = (message: string) => {
+    told.url = message.replace('metrics on ', '');
   };
-  const server = new MetricsServer({ host: '127.0.0.1', port: 0 }, log);
+  const server = new MetricsServer({ host: '127.0.0.1', port: 0 }, { debug: nothing, info, warn, error: nothing });
   t.after(() => server.close());
+  return { server, told };
+}
+
+it('a client of the metrics that pipelines and reads nothing gets one page made at a time', async (t) => {
+  const { server, told } = serverFor(t);
   const pages: string[] = [];
   const page = (name: string, body: string) => async () => {
     pages.push(name);
@@ -27,33 +29,22 @@ it('a client of the metrics that pipelines and reads nothing gets one page made 
   };
   // More than the system's buffers take.
   await server.start({ '/metrics': page('metrics', 'x'.repeat(16 * 1024 * 1024)), '/health': page('health', '{}') });
-  const client = connect(Number(new URL(url).port), '127.0.0.1').pause();
+  const client = connect(Number(new URL(told.url).port), '127.0.0.1').pause();
   client.on('error', nothing);
   t.after(() => client.destroy());
   client.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500));
   await eventually(() => pages.length > 0);
-  for (let i = 0; i < 10; i++) assert.equal((await fetch(url.replace('metrics', 'health'))).status, 200);
+  for (let i = 0; i < 10; i++) assert.equal((await fetch(told.url.replace('metrics', 'health'))).status, 200);
   assert.deepEqual(pages, ['metrics', ...Array.from({ length: 10 }, () => 'health')]);
 });
 
 it('more clients of the metrics than it holds are refused, with one line in the log', async (t) => {
-  let url = '';
   const warnings: unknown[] = [];
-  const nothing = () => undefined;
-  const log: Log = {
-    debug: nothing,
-    info: (message) => {
-      url = message.replace('metrics on ', '');
-    },
-    warn: (message, fields) => void warnings.push([message, fields]),
-    error: nothing,
-  };
-  const server = new MetricsServer({ host: '127.0.0.1', port: 0 }, log);
-  t.after(() => server.close());
+  const { server, told } = serverFor(t, (...words) => void warnings.push(words));
   await server.start({});
   let closed = 0;
   for (let i = 0; i < 35; i++) {
-    const client = connect(Number(new URL(url).port), '127.0.0.1').on('error', nothing);
+    const client = connect(Number(new URL(told.url).port), '127.0.0.1').on('error', nothing);
     client.on('close', () => {
       closed += 1;
     });

@@ -33,11 +33,7 @@ async function setUp(
   const config = (changes: Block = {}) =>
     oneApi(upstream.url, endpoints, { settings: { ...settings, plugins, audit: { path, ...audit, ...changes } } });
   const service = await startTestService(config(), { files });
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= service.stop();
-    return stopped;
-  };
+  const { stop } = service;
   t.after(stop);
   /** What is there once the service has stopped. */
   const recorded = async () => {

@@ -21,11 +21,7 @@ async function startWith(t: TestContext, source: string, entry: object = {}, mor
   const endpoints = { price: { encoding, parameters: [{ name: 'q' }] }, raw: { path: '/price' } };
   const config = oneApi(upstream.url, endpoints, { settings: { plugins, ...more } });
   const service = await startTestService(config, { files });
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= service.stop();
-    return stopped;
-  };
+  const { stop } = service;
   t.after(stop);
   const { encoded, raw, refused } = asking(service);
   return {

@@ -40,13 +40,8 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     const settings = { plugins: [{ source: './signer.mjs' }], ...(signer && { signer }) };
     const config = oneApi(upstream.url, { eth: { path: '/price', encoding, ...endpoint } }, { settings });
     const service = await startTestService(config, { files: { 'signer.mjs': signerPlugin(name) }, env });
-    let stopped: Promise<void> | undefined;
-    const stop = () => {
-      stopped ??= service.stop();
-      return stopped;
-    };
-    t.after(stop);
-    return { service: { ...service, stop }, notes: () => Reflect.get(globalThis, name) ?? [] };
+    t.after(service.stop);
+    return { service, notes: () => Reflect.get(globalThis, name) ?? [] };
   }
 
   const kept = (wallet = SECOND, more: object = {}) => ({ type: 'kept', key: wallet.privateKey, ...more });

@@ -95,7 +95,7 @@ export async function startTestService(config: Block, options: StartOptions = {}
       }),
     stop: async () => {
       await service.stop();
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
