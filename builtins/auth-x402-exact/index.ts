@@ -151,8 +151,8 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       if (sold !== undefined && sold.answer !== answer.json) throw unsold();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART) - spent;
-      await bought.settle(purchase, () => signal.aborted || performance.now() > latest);
-      await purchase.identified?.keep(answer, fingerprint, exchange);
+      const keep = () => purchase.identified?.keep(answer, fingerprint, exchange);
+      await bought.settle(purchase, () => signal.aborted || performance.now() > latest, keep);
     },
     concluded: (outcome, exchange) => {
       const { purchase, sold } = visits.get(exchange) ?? {};

@@ -71,7 +71,11 @@ export class Purchases {
     const ticket = ticketFor(idOf(payment), aboutOf(payment, exchange, now));
     const life = lifeUntil(payment.endsAt, now);
     const mark = await this.#payments.hold(ticket, life);
-    if (mark?.by !== ticket.token) throw mark && isHeld(mark) ? busy(payment.offer) : refusal(payment.offer, USED);
+    if (mark?.by !== ticket.token) {
+      // Its answer may have been sold since this request looked for one: the next try then finds it.
+      const isBusy = (mark && isHeld(mark)) || (await identified?.find()) !== undefined;
+      throw isBusy ? busy(payment.offer) : refusal(payment.offer, USED);
+    }
     const purchase: Purchase = { ...wanted, ticket, life, isInDoubt: mark.before?.state === 'unknown' };
     try {
       purchase.verifier = await this.verify(payment);
@@ -127,9 +131,10 @@ export class Purchases {
   /**
    * Has a held payment settled, once, and adds the outcome to the answer's headers.
    * @param isTooLate whether the request is over, or too little of its budget is left.
+   * @param keep keeps the answer for requests that repeat this one; never rejects.
    * @throws Refusal 402 if it was not settled, 401 if that is unknown.
    */
-  async settle(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
+  async settle(purchase: Purchase, isTooLate: () => boolean, keep: () => Promise<void> | undefined): Promise<void> {
     const { payment, exchange, verifier, ticket } = purchase;
     purchase.isSettling = true;
     // Marked before the facilitator is asked: if the process dies from here on, `payments --reconcile` finds the mark.
@@ -143,7 +148,7 @@ export class Purchases {
       const headers = { 'PAYMENT-RESPONSE': encodedHeader(response) };
       // Added before the refusal is thrown, for modes that send failures in their own form.
       addAnswerHeaders(exchange, headers);
-      if (errorReason === undefined) return await this.#settled(purchase, transaction);
+      if (errorReason === undefined) return await this.#settled(purchase, transaction, keep);
       await this.#giveBack(purchase, 'unsettled', errorReason);
       throw refusal(payment.offer, errorReason, headers);
     } catch (error) {
@@ -155,12 +160,14 @@ export class Purchases {
     }
   }
 
-  async #settled(purchase: Purchase, transaction: string): Promise<void> {
+  async #settled(purchase: Purchase, transaction: string, keep: () => Promise<void> | undefined): Promise<void> {
     const { ticket, life, exchange } = purchase;
     const { log } = this.#services;
     const details = detailsOf(ticket.about);
     paidBy.set(exchange, { ...paidBy.require(exchange), transaction });
     log.info('payment settled', { ...details, transaction });
+    // While the payment is held, a repeat is told to try again. Afterwards it has to find the answer, or it would count as used.
+    await keep();
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
     await this.#end(purchase, 'settled', life, change);
     if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });

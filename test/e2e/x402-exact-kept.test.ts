@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { Wallet } from 'ethers';
+import { deferred } from '../../lib/time.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
 import type { BucketLimit } from '../../plugins-sdk/state.ts';
 import { folderWith } from '../cli/run.ts';
@@ -13,11 +14,12 @@ import { ownEngine } from '../support/own-engine.ts';
 import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { shopFor } from '../support/x402-shop.ts';
 
-/** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there. */
-let engine: { readonly isOdd?: boolean; readonly found?: string } = {};
+/** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there; what it waits for. */
+let engine: { readonly isOdd?: boolean; readonly found?: string; readonly read?: () => Promise<void> | undefined } = {};
 /** Milliseconds by which the engine's clock is ahead. */
 let ahead = 0;
 /** For how many bytes the engine counts one of an answer: a few answers fill what is there. */
@@ -26,7 +28,7 @@ const own = ownEngine('x402-exact-kept', (name) => {
   const area = new MemoryArea({ now: () => Date.now() + ahead });
   if (name !== 'x402-exact identifiers') return area;
   return {
-    get: async (key: string) => engine.found ?? area.get(key),
+    get: async (key: string) => engine.found ?? area.get(key).finally(engine.read),
     compareAndSet: async (...args: Parameters<MemoryArea['compareAndSet']>) =>
       engine.isOdd && args[2]?.includes('"sold"') ? null : area.compareAndSet(...args),
     takeTokens: async (key: string, limit: BucketLimit, n: number) => {
@@ -76,6 +78,23 @@ describe('x402-exact: answers that are kept for their payers', async () => {
     const had = await shop.market.balance(alice.address);
     await verifyEncoded(await buy(service, 'an-engine-that-is-odd'), TEST_ADDRESS);
     assert.equal(await shop.market.balance(alice.address), had - PRICE);
+  });
+
+  it('are not there yet while they are being kept: who repeats the request is told to try again', async (t) => {
+    const service = await odd(t);
+    const payload = await identified(service, 'repeated-at-once', 'a/e');
+    const send = () => service.post('a/e', {}, paidBy(payload));
+    const kept = deferred<void>();
+    let reads = 0;
+    // The third read is by who keeps the answer. The fifth is by who looks for it before that, and goes on afterwards.
+    engine = { read: () => ([3, 5].includes(++reads) ? kept.promise : undefined) };
+    const first = send();
+    await eventually(() => reads === 3);
+    const repeated = [await send(), send()];
+    await eventually(() => reads === 5);
+    kept.resolve();
+    for (const response of repeated) assert.equal((await askedFor(await response)).reason, 'payment_in_progress');
+    assert.equal(await (await send()).text(), await (await first).text());
   });
 
   const MINUTE = 60_000;
