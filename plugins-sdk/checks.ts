@@ -35,13 +35,13 @@ function isRoot(certificate: string): boolean {
   }
 }
 
-/** Finds a port or brackets in a host to listen on. */
+/** Finds a port, brackets, or the start of a URL in a host to listen on. */
 export function checkHost(path: string, host: string | undefined): Finding[] {
   const [, bare] = /^\[(.*)\]$/.exec(host ?? '') ?? [];
   if (bare !== undefined) return [errorAt(path, `has brackets, which belong to URLs: write ${bare}`)];
-  const [, name, port] = /^([^:]+|\[.*\]):(\d+)$/.exec(host ?? '') ?? [];
-  if (name === undefined) return [];
-  return [errorAt(path, `holds a port: write host: ${name.replace(/^\[|\]$/g, '')} and port: ${port}`)];
+  const [, name, address = name, port] = /^(?:([^:]+)|\[(.*)\]):(\d+)$/.exec(host ?? '') ?? [];
+  if (port !== undefined) return [errorAt(path, `holds a port: write host: ${address} and port: ${port}`)];
+  return /[\s/*]/.test(host ?? '') ? [errorAt(path, 'is no address: write 127.0.0.1, or 0.0.0.0 for all')] : [];
 }
 
 /** Returns the config path of an endpoint's API. */
