@@ -51,10 +51,16 @@ export async function importPlugin(url: string): Promise<PluginModule> {
   return module;
 }
 
+/** Matches what Node.js says of CommonJS. It goes on to advise `.cjs`, which no plugin's file may be. */
+const COMMON_JS = /^\w+ is not defined in ES module scope/;
+
 async function evaluate(url: string): Promise<unknown> {
   try {
     return await import(await asModule(url));
   } catch (error) {
+    const [commonJs] = (error instanceof ReferenceError && COMMON_JS.exec(error.message)) || [];
+    if (commonJs !== undefined)
+      throw new PluginProblem(`cannot be loaded: ${commonJs}: write "import" and "export default"`);
     const fault = error instanceof SyntaxError ? await syntaxFault(url) : undefined;
     throw fault === undefined ? error : new SyntaxError(fault);
   }

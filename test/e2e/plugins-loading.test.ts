@@ -293,6 +293,15 @@ describe('a plugin in doubt stops start-up', () => {
     }
   });
 
+  it('one that is CommonJS, with the way out that a plugin has', async () => {
+    const written = { module: 'module.exports = { name: "p", hooks: {} };', require: 'require("node:fs");' };
+    for (const [name, text] of Object.entries(written)) {
+      const files = { 'package.json': '{"type":"module"}', 'p.js': text };
+      const message = `settings.plugins[0].source: plugin "./p.js": cannot be loaded: ${name} is not defined in ES module scope: write "import" and "export default"`;
+      await assert.rejects(start([{ source: './p.js' }], files), { message });
+    }
+  });
+
   it('one that is not there, and two of one name', async () => {
     await assert.rejects(start([{ source: './none.mjs' }], {}), /settings\.plugins\[0\]\.source: .*no such file/);
     const files = { 'a.mjs': pluginFile('same', ''), 'b.mjs': pluginFile('same', '') };
