@@ -29,6 +29,8 @@ import { acceptsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 
 /** The plugin's default budget, in milliseconds per request. */
 const BUDGET_MS = 60_000;
+/** The share of the budget that a settlement leaves, to write it down: when the budget ends, the payer gets no answer. */
+const RECORD_PART = 1 / 12;
 
 const keys = paymentKeys(TYPE);
 const attempts = attemptsOf('x402-exact', 'rateLimit.x402Exact', 'Payment signatures', 120);
@@ -150,7 +152,7 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       // Another answer in place of the sold one would be unpaid.
       if (sold !== undefined && sold.answer !== answer.json) throw unsold();
       if (purchase === undefined) return;
-      const latest = performance.now() + budget * (1 - SETTLE_PART) - spent;
+      const latest = performance.now() + budget * (1 - SETTLE_PART - RECORD_PART) - spent;
       const keep = () => purchase.identified?.keep(answer, fingerprint, exchange);
       await bought.settle(purchase, () => signal.aborted || performance.now() > latest, keep);
     },

@@ -18,8 +18,7 @@ async function start(t: TestContext, config: object = {}) {
   const endpoints = { e: {}, broken: {}, named: { auth: { type: 'apiKey', keys: KEYS } } };
   const plugins = [example('audit-log', { file, ...config })];
   const service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }));
-  let stopped: Promise<void> | undefined;
-  const stop = () => (stopped ??= service.stop());
+  const { stop } = service;
   t.after(stop);
   /** Everything that is written once the service has stopped. */
   const lines = async () => {

@@ -15,8 +15,7 @@ async function start(t: TestContext, receive: Handler, config: object = {}) {
   const url = `${receiver.url.replace('//', '//me:hush@')}/s3cret?token=t0ken`;
   const plugins = [example('webhook', { url, ...config })];
   const service = await startTestService(oneApi(upstream.url, { e: {}, broken: {} }, { settings: { plugins } }));
-  let stopped: Promise<void> | undefined;
-  const stop = () => (stopped ??= service.stop());
+  const { stop } = service;
   t.after(stop);
   const complaints = () => service.logs.filter(({ level }) => level === 'warn');
   return { receiver, service, stop, complaints };
