@@ -45,7 +45,7 @@ apis:
 `;
 }
 
-async function ask(service: Service, id: string): Promise<SignedResponse> {
+async function ask(service: Service, id: string, title: string): Promise<SignedResponse> {
   const response = await fetch(`${service.url}/endpoints/${id}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -53,15 +53,14 @@ async function ask(service: Service, id: string): Promise<SignedResponse> {
   });
   const body = (await response.json()) as SignedResponse;
   if (!response.ok) throw new Error(`the service answered ${response.status}: ${JSON.stringify(body)}`);
+  say(`\n${title}\n${JSON.stringify(body, undefined, 2)}`);
   return body;
 }
 
 /** Verifies a response as a consumer would, with ethers alone, so that the service's code does not vouch for itself. */
 function verify(response: SignedResponse, data: string, node: string): void {
-  const digest = ethers.solidityPackedKeccak256(
-    ['bytes32', 'uint256', 'bytes'],
-    [response.endpointId, response.timestamp, data],
-  );
+  const values = [response.endpointId, response.timestamp, data];
+  const digest = ethers.solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], values);
   const signer = ethers.verifyMessage(ethers.getBytes(digest), response.signature);
   say(`  digest     keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
   say(`  recovered  ${signer}`);
@@ -70,9 +69,7 @@ function verify(response: SignedResponse, data: string, node: string): void {
 }
 
 async function encoded(service: Service, id: string): Promise<void> {
-  const response = await ask(service, id);
-  say('\n1. An encoded answer: one int256, the price times 1e18');
-  say(JSON.stringify(response, undefined, 2));
+  const response = await ask(service, id, '1. An encoded answer: one int256, the price times 1e18');
   const data = response.data ?? '';
   verify(response, data, service.signer.address);
   const [price] = ethers.AbiCoder.defaultAbiCoder().decode(['int256'], data);
@@ -80,10 +77,8 @@ async function encoded(service: Service, id: string): Promise<void> {
 }
 
 async function raw(service: Service, id: string): Promise<void> {
-  const response = await ask(service, id);
-  say('\n2. A raw answer: the JSON itself is signed, by the hash of its canonical text');
-  say(JSON.stringify(response, undefined, 2));
-  verify(response, ethers.keccak256(ethers.toUtf8Bytes(canonicalJson(response.rawData))), service.signer.address);
+  const answer = await ask(service, id, '2. A raw answer: the JSON is signed, by the hash of its canonical text');
+  verify(answer, ethers.keccak256(ethers.toUtf8Bytes(canonicalJson(answer.rawData))), service.signer.address);
   say(
     '  digits     fewer than the upstream sent: a raw answer carries numbers as doubles, an encoding signs every digit',
   );
