@@ -40,15 +40,18 @@ export async function runCommandLine(
   return cli.options.json && cli.matchedCommand.hasOption('json') ? withJsonOutput(() => run(cli)) : run(cli);
 }
 
-/** Runs the matched command. Adds a suggestion to cac's error for an unknown option, and removes the marks from its texts. */
+/** Runs the matched command. Adds advice to cac's errors for what it does not know, and removes the marks from its texts. */
 async function run(cli: CAC): Promise<number> {
   try {
     return (await cli.runMatchedCommand()) ?? 0;
   } catch (error) {
-    if (error instanceof Error) error.message = error.message.replaceAll(MARK, '');
-    const [text, typed = ''] = /^Unknown option `(--.+)`$/.exec(error instanceof Error ? error.message : '') ?? [];
+    if (!(error instanceof Error)) throw error;
+    error.message = error.message.replaceAll(MARK, '');
+    const [, typed = '', file] = /^(?:Unknown option `(--.+)`|Unused args: `(.+\.ya?ml)`)$/.exec(error.message) ?? [];
     const known = cli.matchedCommand?.options.map(({ name }) => `--${name}`) ?? [];
-    throw text === undefined ? error : new UsageError(`${text}${suggestion(typed, known)}`);
+    if (file !== undefined && known.includes('--config')) error.message += `: write -c ${file}`;
+    else if (typed !== '') error.message += suggestion(typed, known);
+    throw error;
   }
 }
 
@@ -103,7 +106,8 @@ function unknownCommand({ args, commands: known }: CAC): string {
   const names = known.map(({ name }) => name);
   const begun = names.filter((name) => first === undefined || name.startsWith(`${first} `));
   if (begun.length > 0) return `missing command: one of ${begun.join(', ')}`;
-  return `unknown command "${first}"${suggestion(String(first), names)}`;
+  const meant = names.find((name) => name.endsWith(` ${first}`)) ?? String(first);
+  return `unknown command "${first}"${suggestion(meant, names)}`;
 }
 
 /** Returns the checked options. @throws UsageError for what cac accepts: an empty argument; an option missing, repeated or empty. */
