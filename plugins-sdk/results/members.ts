@@ -22,8 +22,8 @@ export function isString(value: unknown): value is string {
 }
 
 /** Returns a result's members. @param known their names. @throws WrongShape for a misspelt name, which would be ignored. */
-export function membersOf(value: unknown, known: readonly string[]): Members {
-  if (!isRecord(value)) throw wrong(`it must be an object {${known.join(', ')}}`);
+export function membersOf(value: unknown, known: readonly string[], what = 'it'): Members {
+  if (!isRecord(value)) throw wrong(`${what} must be an object {${known.join(', ')}}`);
   const odd = misspelt(value, known);
   if (odd !== undefined)
     throw new WrongShape(`returned a member ${JSON.stringify(odd.name)}, did you mean "${odd.meant}"?`);

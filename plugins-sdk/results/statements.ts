@@ -29,9 +29,9 @@ export function statementsIn(value: unknown, [before]: readonly unknown[]): read
 const UNSTATED: ReadonlySet<string> = new Set([...RESERVED, ...ADDED, 'data', 'rawData', 'signatures']);
 
 function statementOf(value: unknown): AttachedStatement {
-  const { name, shown, typed } = membersOf(value, STATEMENT);
+  const { name, shown, typed } = membersOf(value, STATEMENT, 'a statement');
   ensure(isString(name) && name !== '' && !UNSTATED.has(name), 'a statement needs a name that no other member has');
-  const { preimage, data } = membersOf(typed, ['preimage', 'data']);
+  const { preimage, data } = membersOf(typed, ['preimage', 'data'], 'typed');
   ensure(
     typeof preimage === 'function' && typeof data === 'function',
     'a statement has the functions preimage and data',
