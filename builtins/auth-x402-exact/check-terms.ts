@@ -93,15 +93,15 @@ function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Findi
   ];
 }
 
-/** Characters of the header that are left free for the longest reason of a refusal. */
-const ROOM_FOR_ERROR = 200;
+/** Most characters of an offer in the header: 200 are left free for the longest reason of a refusal. */
+const LONGEST_OFFER = LONGEST_REQUIRED - 200;
 const ANY_ID = `0x${'0'.repeat(64)}` as const;
 
-function checkLength(at: string, offer: Offer): Finding[] {
-  const { length } = requiredHeader(offer);
-  const most = LONGEST_REQUIRED - ROOM_FOR_ERROR;
-  if (length <= most) return [];
-  return [error(at, `takes ${length} characters in the header of a challenge, of ${most}: leave out some ways to pay`)];
+function checkLength(at: string, { accepts, ...offer }: Offer): Finding[] {
+  const lengths = accepts.map((_, i) => requiredHeader({ ...offer, accepts: accepts.slice(0, i + 1) }).length);
+  const fit = lengths.filter((length) => length <= LONGEST_OFFER).length;
+  if (fit === accepts.length) return [];
+  return [error(at, `has ${accepts.length} ways to pay: ${fit} fit into the header of a challenge, leave out others`)];
 }
 
 const NOT_LAST = 'is not the last method: who comes without credentials is not told what to pay; put it last';
