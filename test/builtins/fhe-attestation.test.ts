@@ -13,6 +13,7 @@ import {
   Wallet,
 } from 'ethers';
 import { attested, type Binding, type Coprocessors } from '../../builtins/fhe/attestation.ts';
+import { types } from '../support/input-verification.ts';
 
 const [first, second, third] = [new Wallet(id('1')), new Wallet(id('2')), new Wallet(id('3'))];
 const stranger = new Wallet(id('a stranger'));
@@ -29,16 +30,6 @@ const coprocessors: Coprocessors = {
   threshold: 2,
   gatewayChainId: 10_901n,
   verifyingContract: '0x483b9dE06E4E4C7D35CCf5837A1668487406D955',
-};
-
-const types = {
-  CiphertextVerification: [
-    { name: 'ctHandles', type: 'bytes32[]' },
-    { name: 'userAddress', type: 'address' },
-    { name: 'contractAddress', type: 'address' },
-    { name: 'contractChainId', type: 'uint256' },
-    { name: 'extraData', type: 'bytes' },
-  ],
 };
 
 /** A coprocessor's signature, over what `changed` does not replace. */

@@ -10,7 +10,7 @@ import { auditLines, untilAudited } from '../support/audit.ts';
 import { blockNamed, readPage } from '../support/docs.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
-import { type Block, oneApi, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { type Block, oneApi, serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -32,9 +32,8 @@ async function setUp(
   const { files, plugins } = pluginFiles(sources);
   const config = (changes: Block = {}) =>
     oneApi(upstream.url, endpoints, { settings: { ...settings, plugins, audit: { path, ...audit, ...changes } } });
-  const service = await startTestService(config(), { files });
+  const service = await serviceFor(t, config(), { files });
   const { stop } = service;
-  t.after(stop);
   /** What is there once the service has stopped. */
   const recorded = async () => {
     await stop();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
 import { suite } from '../support/lifetime.ts';
-import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
+import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import type { SignedBody } from '../support/verify.ts';
@@ -39,8 +39,7 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     const name = `notes of signers ${names}`;
     const settings = { plugins: [{ source: './signer.mjs' }], ...(signer && { signer }) };
     const config = oneApi(upstream.url, { eth: { path: '/price', encoding, ...endpoint } }, { settings });
-    const service = await startTestService(config, { files: { 'signer.mjs': signerPlugin(name) }, env });
-    t.after(service.stop);
+    const service = await serviceFor(t, config, { files: { 'signer.mjs': signerPlugin(name) }, env });
     return { service, notes: () => Reflect.get(globalThis, name) ?? [] };
   }
 

@@ -13,6 +13,7 @@ import {
   zeroPadValue,
 } from 'ethers';
 import { FheTypes, ProvenCompactCiphertextList } from 'node-tfhe';
+import { types } from '../support/input-verification.ts';
 import { faults, type Handler, startUpstream, type Upstream } from '../support/upstream.ts';
 import type { Keys } from './keys.ts';
 
@@ -211,16 +212,6 @@ const domain = {
   version: '1',
   chainId: SEPOLIA.gatewayChainId,
   verifyingContract: SEPOLIA.inputVerification,
-};
-
-const types = {
-  CiphertextVerification: [
-    { name: 'ctHandles', type: 'bytes32[]' },
-    { name: 'userAddress', type: 'address' },
-    { name: 'contractAddress', type: 'address' },
-    { name: 'contractChainId', type: 'uint256' },
-    { name: 'extraData', type: 'bytes' },
-  ],
 };
 
 /** A coprocessor's signature. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { example } from '../../support/examples.ts';
-import { oneApi, startTestService } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, upstreamFor } from '../../support/upstream.ts';
 
 const KEYS = [{ name: 'ada', key: '0123456789abcdef' }];
@@ -17,17 +17,15 @@ async function start(t: TestContext, config: object = {}) {
   const file = join(folder, 'audit.jsonl');
   const endpoints = { e: {}, broken: {}, named: { auth: { type: 'apiKey', keys: KEYS } } };
   const plugins = [example('audit-log', { file, ...config })];
-  const service = await startTestService(oneApi(upstream.url, endpoints, { settings: { plugins } }));
-  const { stop } = service;
-  t.after(stop);
+  const service = await serviceFor(t, oneApi(upstream.url, endpoints, { settings: { plugins } }));
   /** Everything that is written once the service has stopped. */
   const lines = async () => {
-    await stop();
+    await service.stop();
     const text = await readFile(file, 'utf8');
     assert.ok(text.endsWith('\n'));
     return text.slice(0, -1).split('\n');
   };
-  return { service, lines, stop };
+  return { service, lines, stop: service.stop };
 }
 
 describe('audit-log', () => {

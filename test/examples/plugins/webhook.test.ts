@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { example } from '../../support/examples.ts';
-import { oneApi, startTestService } from '../../support/service.ts';
+import { oneApi, serviceFor } from '../../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -14,11 +14,9 @@ async function start(t: TestContext, receive: Handler, config: object = {}) {
   const upstream = await upstreamFor(t, { '/e': faults.json({ price: 7 }), '/broken': faults.serverError() });
   const url = `${receiver.url.replace('//', '//me:hush@')}/s3cret?token=t0ken`;
   const plugins = [example('webhook', { url, ...config })];
-  const service = await startTestService(oneApi(upstream.url, { e: {}, broken: {} }, { settings: { plugins } }));
-  const { stop } = service;
-  t.after(stop);
+  const service = await serviceFor(t, oneApi(upstream.url, { e: {}, broken: {} }, { settings: { plugins } }));
   const complaints = () => service.logs.filter(({ level }) => level === 'warn');
-  return { receiver, service, stop, complaints };
+  return { receiver, service, stop: service.stop, complaints };
 }
 
 describe('webhook', () => {
