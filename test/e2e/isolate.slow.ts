@@ -2,14 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { folderWith } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
 import { scrape } from '../support/metrics.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { asking } from '../support/served.ts';
-import { encoding, oneApi, startTestService } from '../support/service.ts';
+import { encoding, oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { eventually } from '../support/wait.ts';
 
@@ -20,12 +22,10 @@ async function startWith(t: TestContext, source: string, entry: object = {}, mor
   const { files, plugins } = pluginFiles({ p: source }, { p: { isolate: true, ...entry } });
   const endpoints = { price: { encoding, parameters: [{ name: 'q' }] }, raw: { path: '/price' } };
   const config = oneApi(upstream.url, endpoints, { settings: { plugins, ...more } });
-  const service = await startTestService(config, { files });
-  const { stop } = service;
-  t.after(stop);
+  const service = await serviceFor(t, config, { files });
   const { encoded, raw, refused } = asking(service);
   return {
-    ...{ service, stop, config, upstream },
+    ...{ service, stop: service.stop, config, upstream },
     price: (q = '', headers = {}) => service.post('api/price', { q }, headers),
     encoded: (q = '', headers = {}) => encoded('price', { q }, headers),
     raw: () => raw('raw'),
@@ -52,6 +52,20 @@ describe('an isolated plugin', () => {
     const { data } = await encoded();
     assert.equal(data, `0x${(10).toString(16).padStart(64, '0')}0f`);
     await refused(418, 'No', { 'x-no': '1' });
+  });
+
+  it('has none of the files open that the service has, such as that of its state', async (t) => {
+    const state = { type: 'file', path: join(await folderWith(t), 'state') };
+    const { refused } = await startWith(
+      t,
+      `import { fstatSync } from 'node:fs';
+      const isFile = (fd) => { try { return fstatSync(fd).isFile(); } catch { return false; } };
+      const message = () => 'files: ' + Array.from({ length: 200 }, (_, fd) => fd).filter(isFile);
+      export default { name: 'p', hooks: { onHttpRequest: () => ({ reject: true, message: message() }) } };`,
+      {},
+      { state },
+    );
+    await refused(403, 'files: ');
   });
 
   it('has its config made by a parser in its own process, whatever that makes of it', async (t) => {
