@@ -8,7 +8,9 @@ import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/varia
 
 const require = createRequire(import.meta.url);
 const manifest = 'signed-data-proxy/package.json';
-const packageRoot = dirname(require.resolve(manifest));
+
+/** Returns the package's folder. It is sought late: the package of the SDK alone has this file too, and no service beside it. */
+const packageRoot = () => dirname(require.resolve(manifest));
 
 /** Returns the version in the package's manifest. */
 export function packageVersion(): string {
@@ -27,7 +29,7 @@ export function userDirectory(env: Environment = process.env, cwd: string = proc
 }
 
 function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {
-  return cwd === packageRoot && (script === 'start' || script === 'cli') ? script : undefined;
+  return cwd === packageRoot() && (script === 'start' || script === 'cli') ? script : undefined;
 }
 
 /** Returns a command as a user types it. npm takes options for itself unless they come after `--`. */

@@ -22,6 +22,12 @@ server.listen(0, '127.0.0.1', () => console.log('listening on http://127.0.0.1:'
 
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 
+const { dependencies, devDependencies }: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
+const versions = { ...dependencies, ...devDependencies };
+
+/** How `npm install` runs in the projects. */
+const QUIETLY = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+
 /** The packages by their folders in `dist/`, with files that each must contain. */
 const PACKAGES = {
   '.': ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'docs/plugins.md', 'test/vectors/receipts.json'],
@@ -32,8 +38,6 @@ const PACKAGES = {
 
 /** Makes a project with all packages, their users' tools, and files of tests and pages, in a folder for each package. */
 function makeProject(path: string, tarballs: readonly string[]): void {
-  const { dependencies, devDependencies }: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
-  const versions = { ...dependencies, ...devDependencies };
   const files = {
     '.': ['test/package/consumer', 'docs/plugins.md'],
     verify: ['tools/packages/verify/README.md'],
@@ -51,8 +55,7 @@ function makeProject(path: string, tarballs: readonly string[]): void {
   }
   writeFileSync(join(path, 'package.json'), '{ "private": true, "type": "module" }');
   const tools = ['typescript', 'tsx', '@types/node', 'solc'].map((tool) => `${tool}@${versions[tool]}`);
-  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
-  run(path, 'npm', 'install', ...quietly, ...tarballs, ...tools);
+  run(path, 'npm', 'install', ...QUIETLY, ...tarballs, ...tools);
 }
 
 function compileShown(folder: string): void {
@@ -70,6 +73,16 @@ function testPlugins(project: string): void {
   const plugin = join(project, 'plugin');
   run(plugin, process.execPath, '--import', 'tsx', '--test', 'floor.test.ts', 'tenants.trial.ts');
   for (const folder of [project, plugin]) run(folder, join(project, 'node_modules/.bin/tsc'), '-p', '.');
+}
+
+/** Tests a plugin of the page of the SDK's package in a project that has this package alone. */
+function testAlone(project: string, sdk: string): void {
+  mkdirSync(project);
+  for (const [name, text] of filesOf(read('tools/packages/plugins-sdk/README.md')))
+    if (name.endsWith('.ts')) writeFileSync(join(project, name), text);
+  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  run(project, 'npm', 'install', ...QUIETLY, sdk, `tsx@${versions.tsx}`);
+  run(project, process.execPath, '--import', 'tsx', '--test', 'floor.test.ts');
 }
 
 /** Starts the installed service, checks an answer of it with the package for verification, and stops it. */
@@ -140,6 +153,7 @@ try {
   await step('a project with all packages', () => makeProject(project, tarballs));
   await step('a contract', () => compileShown(join(project, 'contracts')));
   await step('plugin new; plugins, their tests and types', () => testPlugins(project));
+  await step('a plugin of the SDK alone', () => testAlone(join(folder, 'alone'), tarballs.at(-1) ?? ''));
   for (const node of [undefined, 22, 24] as const)
     await step(`${node ?? 'this'} Node: the service, an answer verified, SIGTERM`, () => serve(project, node));
 } catch (error) {
