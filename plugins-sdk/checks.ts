@@ -39,8 +39,8 @@ function isRoot(certificate: string): boolean {
 export function checkHost(path: string, host: string | undefined): Finding[] {
   const [, bare] = /^\[(.*)\]$/.exec(host ?? '') ?? [];
   if (bare !== undefined) return [errorAt(path, `has brackets, which belong to URLs: write ${bare}`)];
-  const [, name, address = name, port] = /^(?:([^:]+)|\[(.*)\]):(\d+)$/.exec(host ?? '') ?? [];
-  if (port !== undefined) return [errorAt(path, `holds a port: write host: ${address} and port: ${port}`)];
+  const [, address, name = address, port] = /^(?:\[(.*)\]|([^:]+)):(\d+)$/.exec(host ?? '') ?? [];
+  if (port !== undefined) return [errorAt(path, `holds a port: write host: ${name} and port: ${port}`)];
   return /[\s/*]/.test(host ?? '') ? [errorAt(path, 'is no address: write 127.0.0.1, or 0.0.0.0 for all')] : [];
 }
 
