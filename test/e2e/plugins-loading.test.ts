@@ -294,8 +294,9 @@ describe('a plugin in doubt stops start-up', () => {
   });
 
   it('one that is CommonJS, with the way out that a plugin has', async () => {
-    for (const [name, text] of Object.entries({ module: 'module.exports = {};', require: 'require("fs");' })) {
-      const message = `settings.plugins[0].source: plugin "./p.js": cannot be loaded: ${name} is not defined in ES module scope: write "import" and "export default"`;
+    for (const text of ['module.exports = {};', 'require("fs");', '__dirname;']) {
+      const instead = text.startsWith('__') ? 'import.meta.dirname' : '"import" and "export default"';
+      const message = `settings.plugins[0].source: plugin "./p.js": cannot be loaded: ${/^\w+/.exec(text)} is not defined in ES module scope: write ${instead}`;
       const starting = start([{ source: './p.js' }], { 'package.json': '{"type":"module"}', 'p.js': text });
       await assert.rejects(starting, { message });
     }
@@ -304,10 +305,8 @@ describe('a plugin in doubt stops start-up', () => {
   it('one that is not there, and two of one name', async () => {
     await assert.rejects(start([{ source: './none.mjs' }], {}), /settings\.plugins\[0\]\.source: .*no such file/);
     const files = { 'a.mjs': pluginFile('same', ''), 'b.mjs': pluginFile('same', '') };
-    await assert.rejects(
-      start([{ source: './a.mjs' }, { source: './b.mjs' }], files),
-      /settings\.plugins\[1\].*"same"/,
-    );
+    const twice = start([{ source: './a.mjs' }, { source: './b.mjs' }], files);
+    await assert.rejects(twice, /settings\.plugins\[1\].*"same"/);
   });
 
   it('what a plugin throws shows no value of a variable, wherever it does', async () => {
