@@ -81,6 +81,8 @@ const failing: typeof endless = {
   ...noHttp('INVALID_VERSION', 'HTTP/2 200 OK\r\ncontent-length: 1\r\n\r\n7'),
   ...noHttp('INVALID_HEADER_TOKEN', 'HTTP/1.1 200 OK\r\nx y: z\r\ncontent-length: 1\r\n\r\n7'),
   ...noHttp('CR_EXPECTED', 'HTTP/1.1 200 OK\ncontent-length: 1\n\n7'),
+  ...noHttp('LF_EXPECTED', 'HTTP/1.1 200 OK\r\nx: a\rb\r\ncontent-length: 1\r\n\r\n7'),
+  ...noHttp('STRICT', 'HTTP/1.1 200 OK\r\nx: y\r\n\rX'),
   ...noHttp('INVALID_CONTENT_LENGTH', 'HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n7'),
   ...noHttp('INVALID_CHUNK_SIZE', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n7\r\n'),
   'network: it sent 100 Continue unasked': {

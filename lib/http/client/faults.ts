@@ -59,9 +59,11 @@ const PARSER_CODES: readonly (readonly [words: RegExp, code: string])[] = [
   [/version|Expected dot/, 'HPE_INVALID_VERSION'],
   [/Invalid (?:response )?status/, 'HPE_INVALID_STATUS'],
   [/expected CR/, 'HPE_CR_EXPECTED'],
+  [/expected LF/, 'HPE_LF_EXPECTED'],
+  [/Expected LF|chunk extension/, 'HPE_STRICT'],
   [/Transfer-Encoding`/, 'HPE_INVALID_TRANSFER_ENCODING'],
   [/Content-Length/, 'HPE_INVALID_CONTENT_LENGTH'],
-  [/in chunk size/, 'HPE_INVALID_CHUNK_SIZE'],
+  [/chunk size/i, 'HPE_INVALID_CHUNK_SIZE'],
   [/header/, 'HPE_INVALID_HEADER_TOKEN'],
 ];
 
