@@ -47,9 +47,11 @@ async function run(cli: CAC): Promise<number> {
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     error.message = error.message.replaceAll(MARK, '');
-    const [, typed = '', file] = /^(?:Unknown option `(--.+)`|Unused args: `(.+\.ya?ml)`)$/.exec(error.message) ?? [];
+    const [, typed = '', file] =
+      /^(?:Unknown option `(--.+)`|Unused args: `([^`]+\.ya?ml)`)$/.exec(error.message) ?? [];
     const known = cli.matchedCommand?.options.map(({ name }) => `--${name}`) ?? [];
-    if (file !== undefined && known.includes('--config')) error.message += `: write -c ${file}`;
+    if (file !== undefined && known.includes('--config') && cli.options.config === undefined)
+      error.message += `: write -c ${file}`;
     else if (typed !== '') error.message += suggestion(typed, known);
     throw error;
   }
