@@ -1,12 +1,15 @@
 /** Calls of an isolated plugin are bounded, and their failures name its file. */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { url as inspectorUrl } from 'node:inspector';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
 import { type HostOptions, PluginHost } from '../../config/plugins/isolate/host.ts';
 import { nodeOptions } from '../../config/plugins/isolate/node-options.ts';
+import { PluginProcess } from '../../config/plugins/isolate/process.ts';
 import { deferred } from '../../lib/time.ts';
 import { takeParameters } from '../../plugins-sdk/hooks/results.ts';
 import { eventually } from '../support/wait.ts';
@@ -262,4 +265,14 @@ test('of what a plugin throws, the log gets 16 Ki characters', async (t) => {
   const { isolate } = await started(t, `onError() { throw 'x'.repeat(1 << 20); }`);
   const [end] = await Promise.allSettled([isolate.call('onError', {})]);
   assert.equal(end.status === 'rejected' && end.reason.stack.length, 16_385);
+});
+
+test('where no process can be started, no file stays open', (t) => {
+  const opened = t.mock.method(fs, 'openSync');
+  t.mock.method(fs, 'readdirSync', () => assert.fail('too many open files'));
+  syncBuiltinESMExports();
+  t.after(() => t.mock.restoreAll());
+  t.after(syncBuiltinESMExports);
+  assert.throws(() => new PluginProcess({ code: '', memory: 128, line: () => undefined }), /too many/);
+  for (const { result = -1 } of opened.mock.calls) assert.throws(() => fs.fstatSync(result), { code: 'EBADF' });
 });

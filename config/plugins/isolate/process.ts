@@ -85,8 +85,12 @@ export class PluginProcess {
     if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
     const nothing = openSync('/dev/null', 'r');
     // The process gets its own group: for the handle of a child that was never spawned, node signals the whole group.
-    this.#own = new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio: channels(nothing), detached: true });
-    closeSync(nothing);
+    try {
+      const options = { env: {}, cwd: '/', stdio: channels(nothing), detached: true };
+      this.#own = new OwnedProcess(nodeOptions(memory), options);
+    } finally {
+      closeSync(nothing);
+    }
     const { child } = this.#own;
     for (const stream of child.stdio ?? []) stream?.on('error', ignore);
     const [stdin, stdout, stderr, orders, reports] = child.stdio ?? [];
