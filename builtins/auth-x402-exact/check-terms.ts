@@ -101,7 +101,8 @@ function checkLength(at: string, { accepts, ...offer }: Offer): Finding[] {
   const lengths = accepts.map((_, i) => requiredHeader({ ...offer, accepts: accepts.slice(0, i + 1) }).length);
   const fit = lengths.filter((length) => length <= LONGEST_OFFER).length;
   if (fit === accepts.length) return [];
-  return [error(at, `has ${accepts.length} ways to pay: ${fit} fit into the header of a challenge, leave out others`)];
+  const said = `only ${fit} of ${accepts.length} fit into the header of a challenge`;
+  return [error(at, `${said}: shorten them or leave some out`)];
 }
 
 const NOT_LAST = 'is not the last method: who comes without credentials is not told what to pay; put it last';

@@ -57,7 +57,7 @@ describe('the head of a challenge', async () => {
   });
 
   it('says at the start how many offers fit', async () => {
-    const said = `has 18 ways to pay: ${await most()} fit into the header of a challenge, leave out others`;
+    const said = `only ${await most()} of 18 fit into the header of a challenge: shorten them or leave some out`;
     assert.deepEqual(await errorsOf(configOf(18)), [`apis[0].auth.accepts: ${said}`]);
   });
 
