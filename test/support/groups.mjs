@@ -19,7 +19,7 @@ const ALONE = [
 const LAST = ['cli/drain.slow.ts'];
 
 /** What takes longest comes first, so that nothing waits for it in the end. */
-const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'explorer', 'contracts'], slow: ['fhe'] };
+const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'explorer', 'config'], slow: ['fhe'] };
 
 /** Files of one process; folders with few files share one. */
 const MOST = { test: 40, slow: 5 };
@@ -46,7 +46,8 @@ function groups() {
   const isSmall = ([name, { length }]) => length < FEW && !first.includes(name);
   const small = folders().filter(isSmall);
   const shared = ['others', small.flatMap(([, members]) => members)];
-  return [...folders().filter((entry) => !isSmall(entry)), shared].flatMap(([name, members]) => {
+  const large = folders().filter((entry) => !isSmall(entry));
+  return [...large.slice(0, first.length), shared, ...large.slice(first.length)].flatMap(([name, members]) => {
     const count = Math.ceil(members.length / MOST[kind]);
     return Array.from({ length: count }, (_, i) => [name, members.filter((__, place) => place % count === i)]);
   });
