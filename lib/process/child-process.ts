@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
-import { writeFile } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, writeFile } from 'node:fs';
 
 const WITH_PARENT = ['--pdeathsig', 'KILL', '--'];
 
@@ -19,6 +19,29 @@ function killAll(): void {
   for (const one of running) one.kill('was killed with the service');
 }
 
+interface OwnedOptions extends SpawnOptions {
+  stdio: ('pipe' | 'ignore' | 'ipc')[];
+}
+
+/**
+ * Returns the channels of a child, with nothing in place of each file that this process has open: libraries let children inherit
+ * some, such as LMDB the file of `settings.state`, and node's permissions do not cover open files.
+ */
+function channels(stdio: OwnedOptions['stdio'], nothing: number) {
+  const files = new Set(readdirSync('/dev/fd').map(Number).filter(isFile));
+  const length = Math.max(stdio.length, ...[...files].map((fd) => fd + 1));
+  return Array.from({ length }, (_, fd) => stdio[fd] ?? (files.has(fd) ? nothing : 'ignore'));
+}
+
+function isFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile();
+  } catch {
+    // The listing's own descriptor is closed by now.
+    return false;
+  }
+}
+
 /** A child process of Node.js: the constructor starts it, it is never restarted, and it does not outlive this process. */
 export class OwnedProcess {
   /** The child, for its streams and messages. Do not disconnect it: {@link ended} would not resolve. */
@@ -28,11 +51,16 @@ export class OwnedProcess {
   #reason: string | undefined;
 
   /** @param args flags of node, then the script to run and its arguments. */
-  constructor(args: readonly string[], options: SpawnOptions) {
+  constructor(args: readonly string[], { stdio, ...options }: OwnedOptions) {
     const wrapper = endsWithParent();
     const [file, all] =
       wrapper === null ? [process.execPath, args] : [wrapper, [...WITH_PARENT, process.execPath, ...args]];
-    this.child = spawn(file, all, { windowsHide: true, ...options });
+    const nothing = openSync('/dev/null', 'r');
+    try {
+      this.child = spawn(file, all, { windowsHide: true, ...options, stdio: channels(stdio, nothing) });
+    } finally {
+      closeSync(nothing);
+    }
     if (running.size === 0) process.once('exit', killAll);
     running.add(this);
     // If the machine runs out of memory, the kernel is to kill the child and not the service.

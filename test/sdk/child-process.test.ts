@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { open } from 'lmdb';
 import { OwnedProcess } from '../../lib/process/child-process.ts';
-import { launch, PACKAGE_ROOT } from '../cli/run.ts';
+import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { eventually } from '../support/wait.ts';
 
-const SILENT = { stdio: 'ignore' } as const;
+const SILENT: { stdio: 'ignore'[] } = { stdio: ['ignore', 'ignore', 'ignore'] };
 
 function start(t: TestContext, script: string): OwnedProcess {
   const owned = new OwnedProcess(['-e', script], SILENT);
@@ -32,11 +34,22 @@ describe('a process of its own', () => {
     owned.kill();
   });
 
+  it('has no file open that this process has', async (t) => {
+    const store = open({ path: join(await folderWith(t), 'state') });
+    t.after(() => store.close());
+    const owned = start(
+      t,
+      `const isFile = (fd) => { try { return fs.fstatSync(fd).isFile(); } catch { return false; } };
+      process.exit(Array.from({ length: 200 }, (_, fd) => fd).some(isFile) ? 1 : 0);`,
+    );
+    assert.equal(await owned.ended, 'ended with code 0');
+  });
+
   /** In a call that takes half an hour and hears nothing. */
   const stuck = "require('crypto').pbkdf2Sync('', '', 2 ** 31 - 1, 64, 'sha512')";
   const service = (rest: string) => `
     import { OwnedProcess } from './lib/process/child-process.ts';
-    const { child } = new OwnedProcess(['-e', ${JSON.stringify(stuck)}], { stdio: 'ignore' });
+    const { child } = new OwnedProcess(['-e', ${JSON.stringify(stuck)}], ${JSON.stringify(SILENT)});
     console.log('process', child.pid);
     ${rest}`;
 

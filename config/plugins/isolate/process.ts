@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import { onAbort } from '../../../kernel/charge.ts';
 import { isRecord } from '../../../lib/json/value.ts';
@@ -41,26 +41,6 @@ interface Waiting {
 
 const ignore = () => undefined;
 
-/**
- * Returns the channels of a plugin's process, with nothing in place of each file that this process has open: libraries let
- * children inherit some, such as LMDB the file of `settings.state`, and node's permissions do not cover open files.
- */
-function channels(nothing: number) {
-  const files = readdirSync('/dev/fd').map(Number).filter(isFile);
-  const length = Math.max(REPORTS, ...files) + 1;
-  const other = (fd: number) => (files.includes(fd) ? nothing : 'ignore');
-  return Array.from({ length }, (_, fd) => (fd <= REPORTS ? 'pipe' : other(fd)));
-}
-
-function isFile(fd: number): boolean {
-  try {
-    return fstatSync(fd).isFile();
-  } catch {
-    // The listing's own descriptor is closed by now.
-    return false;
-  }
-}
-
 /** A process that runs a plugin. The constructor starts it, and it is never restarted. */
 export class PluginProcess {
   /** Resolves with the reason when the process has ended. */
@@ -83,14 +63,9 @@ export class PluginProcess {
   constructor({ code, memory, line }: ProcessOptions) {
     // Without a listener, SIGUSR1 opens node's inspector, through which the key can be read over the network.
     if (!process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
-    const nothing = openSync('/dev/null', 'r');
+    const stdio = Array.from({ length: REPORTS + 1 }, () => 'pipe' as const);
     // The process gets its own group: for the handle of a child that was never spawned, node signals the whole group.
-    try {
-      const options = { env: {}, cwd: '/', stdio: channels(nothing), detached: true };
-      this.#own = new OwnedProcess(nodeOptions(memory), options);
-    } finally {
-      closeSync(nothing);
-    }
+    this.#own = new OwnedProcess(nodeOptions(memory), { env: {}, cwd: '/', stdio, detached: true });
     const { child } = this.#own;
     for (const stream of child.stdio ?? []) stream?.on('error', ignore);
     const [stdin, stdout, stderr, orders, reports] = child.stdio ?? [];
