@@ -56,11 +56,12 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#origin = origin;
     this.#pool = pool;
     this.#onOutcome = onOutcome;
+    const { forwarder } = pool;
     this.#options = {
       method: request.method,
       // A forwarding proxy needs the absolute URL (RFC 9112, section 3.2.2).
-      path: (pool.forwarder === undefined ? '' : origin) + pathname + search,
-      headers: outgoingHeaders({ ...request.headers, ...pool.forwarder?.headers }),
+      path: (forwarder === undefined ? '' : origin) + pathname + search,
+      headers: outgoingHeaders(forwarder ? { ...request.headers, ...forwarder.headers } : request.headers),
       body: request.body ?? null,
     };
   }
