@@ -29,7 +29,7 @@ export function userDirectory(env: Environment = process.env, cwd: string = proc
 }
 
 function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {
-  return cwd === packageRoot() && (script === 'start' || script === 'cli') ? script : undefined;
+  return (script === 'start' || script === 'cli') && cwd === packageRoot() ? script : undefined;
 }
 
 /** Returns a command as a user types it. npm takes options for itself unless they come after `--`. */

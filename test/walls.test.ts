@@ -153,9 +153,9 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1259, files: 9 },
   http: { lines: 523, files: 7 },
-  lib: { lines: 2014 },
+  lib: { lines: 2035 },
   'plugins-sdk': { lines: 3307 },
-  config: { lines: 2528 },
+  config: { lines: 2510 },
   service: { lines: 2929 },
   builtins: { lines: 14114 },
   cli: { lines: 2886 },
