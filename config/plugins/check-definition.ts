@@ -4,7 +4,7 @@ import type { Observer } from '../../kernel/hooks.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
-import { closedObject } from '../../plugins-sdk/schema/close.ts';
+import { close, closedObject } from '../../plugins-sdk/schema/close.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { findingLine } from '../findings.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
@@ -106,10 +106,14 @@ function present(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }
 
-/** Checks a plugin with `setup`. @throws PluginProblem when a member is of the wrong type, or unknown. */
+/**
+ * Checks a plugin with `setup`.
+ * @throws PluginProblem when a member is of the wrong type, or unknown; SyntaxError when the schema of a key is wrong.
+ */
 export function checkDefinition(given: Definition, what = 'the default export'): void {
   checkName(given.name, what);
   checkShape(DEFINITION, present(given), what);
+  for (const { schema } of given.keys ?? []) close(schema);
 }
 
 /** Checks and returns the result of a `budget` function. @throws PluginProblem */

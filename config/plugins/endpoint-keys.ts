@@ -3,17 +3,18 @@ import { deepFreeze } from '../../lib/objects.ts';
 import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
 import { insideOf, withKeys } from '../../plugins-sdk/hooks/context.ts';
+import { close } from '../../plugins-sdk/schema/close.ts';
 import { withDefaults } from '../../plugins-sdk/schema/own-config.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { PluginProblem } from './plugin-problem.ts';
 
 /**
  * Returns the config keys of a simple plugin from its export `keys`. Each may be set on an API, and overridden on an endpoint.
- * @throws PluginProblem unless the export is an object of schemas.
+ * @throws PluginProblem unless the export is an object of schemas; SyntaxError for a wrong schema.
  */
 export function simpleKeys(exported: unknown = {}): readonly ConfigKey[] {
   if (!isEndpointKeys(exported)) throw new PluginProblem('its "keys" must be an object of schemas by name');
-  return Object.entries(exported).map(([name, schema]) => optionalKey('apiOrEndpoint', name, schema));
+  return Object.entries(exported).map(([name, schema]) => optionalKey('apiOrEndpoint', name, close(schema)));
 }
 
 function isEndpointKeys(value: unknown): value is EndpointKeys {

@@ -6,12 +6,20 @@ export function closedObject<P extends TProperties>(members: P, description?: st
   return Type.Object(members, { additionalProperties: false, ...(description !== undefined && { description }) });
 }
 
+/** The types of JSON Schema, and TypeBox's own. */
+const TYPES: ReadonlySet<unknown> = new Set(
+  'string number integer boolean object array null undefined void bigint symbol function constructor'.split(' '),
+);
+
 /**
  * Returns a schema that forbids unknown keys in each mapping, unless the mapping itself says what they may be. Schemas under
  * `allOf` and the like stay open: closed ones would exclude each other.
+ * @throws SyntaxError for a type that does not exist, which TypeBox would take for any.
  */
 export function close<S extends TSchema>(schema: S): S {
   if (!isRecord(schema)) return schema;
+  const unknown = [schema.type ?? []].flat().find((type) => !TYPES.has(type));
+  if (unknown !== undefined) throw new SyntaxError(`there is no type ${JSON.stringify(unknown)}`);
   const changes: Record<string, unknown> = {};
   for (const keyword of ['anyOf', 'oneOf', 'prefixItems', 'items']) {
     const inner = schema[keyword];
