@@ -5,14 +5,14 @@ import { print } from '../../service/terminal.ts';
 import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
 import { readAddresses } from '../identity/addresses.ts';
 import { serviceUrl, signerAt } from '../identity/health.ts';
-import { lookUpTxt, readNameServer } from '../identity/lookup.ts';
+import { lookUpTxt } from '../identity/lookup.ts';
 import { readRecords, recordName, zoneLine } from '../identity/record.ts';
 
 /** Prints the DNS records that name the signer, or with `--check` looks them up. */
 export async function identity(given: Given): Promise<number> {
   const name = recordName(given.value('domain'));
   if (given.flag('check')) return check(given, name);
-  requireWith(given, 'check', ['address', 'url', 'resolver']);
+  requireWith(given, 'check', ['address', 'url']);
   const { current, next } = await readAddresses(given);
   for (const signer of [current, ...(next ? [next] : [])]) await print(`${zoneLine(name, signer)}\n`);
   return 0;
@@ -25,10 +25,9 @@ export async function identity(given: Given): Promise<number> {
  * @returns 0 when it does, 1 when it names others. @throws Error for anything else.
  */
 async function check(given: Given, name: string): Promise<number> {
-  const server = readNameServer(given.optional('resolver'));
   const { address, source } = await readExpected(given);
-  await print(`Expected: ${address} (${source})\nLooked up: TXT ${name} (${server.label})\n`);
-  const { addresses, others } = readRecords(await lookUpTxt(name, server.address));
+  await print(`Expected: ${address} (${source})\nLooked up: TXT ${name} (system resolver)\n`);
+  const { addresses, others } = readRecords(await lookUpTxt(name));
   if (addresses.length === 0) throw new Error(`${name}: the TXT record holds no address`);
   const entries = others === 1 ? 'entry that is no address' : 'entries that are no addresses';
   const ignored = others === 0 ? '' : ` (and ${others} ${entries})`;

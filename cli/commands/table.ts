@@ -41,7 +41,6 @@ const domain = option('-d, --domain <domain>', 'Domain of the API; the record st
 });
 const address = option('--address <address>', 'Signer that the record must name');
 const url = option('--url <url>', 'Running service whose signer it must name');
-const resolver = option('--resolver <ip:port>', "Instead of the system's resolver");
 
 const importOptions = [
   option('--out <file>', 'Where to write it (default: stdout)'),
@@ -156,7 +155,7 @@ export const commands: readonly CommandSpec[] = [
     usage: 'identity',
     group: 'Signer',
     description: 'Print the DNS record that names the signer, or look it up',
-    options: [domain, signerConfig, env, check, address, url, resolver],
+    options: [domain, signerConfig, env, check, address, url],
     run: async (given) => (await import('./identity.ts')).identity(given),
   },
 ];

@@ -1,9 +1,9 @@
 /** An operator's identity is compared with what DNS and the service say. `transcripts/identity.txt` has what asks nobody. */
 import assert from 'node:assert/strict';
+import { setServers } from 'node:dns';
 import { describe, it, type TestContext } from 'node:test';
 import { serviceUrl } from '../../cli/identity/health.ts';
-import { readNameServer } from '../../cli/identity/lookup.ts';
-import { type DnsServer, startDns } from '../support/dns.ts';
+import { startDns } from '../support/dns.ts';
 import { endsWith, suite } from '../support/lifetime.ts';
 import { served } from '../support/served.ts';
 import { TEST_ADDRESS, TEST_KEY } from '../support/service.ts';
@@ -19,46 +19,48 @@ function ended(code: number, stdout: readonly string[], error?: string): Ended {
   return { code, signal: null, stdout: stdout.map((line) => `${line}\n`).join(''), stderr };
 }
 
-/** Looks a domain up at that server. */
-function verifyAt(
-  t: TestContext,
-  dns: DnsServer,
-  domain: string,
-  words: readonly string[],
-  options: RunOptions = {},
-): Promise<Ended> {
-  return runCli(t, ['identity', '--check', '-d', domain, '--resolver', dns.address, ...words], options);
+/** Looks a domain up. */
+function check(t: TestContext, domain: string, words: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return runCli(t, ['identity', '--check', '-d', domain, ...words], options);
 }
 
-describe('identity --check', { concurrency: 4 }, async () => {
-  const filler = Array.from({ length: 20 }, (_, index) => [`0x${String(index).padStart(40, '0')}`]);
-  const dns = await endsWith(
-    suite,
-    startDns({
-      '_node.one.test': [[TEST_ADDRESS]],
-      '_node.two.test': [[`${OTHER},${TEST_ADDRESS}`]],
-      '_node.other.test': [[OTHER]],
-      '_node.odd.test': [[` ${TEST_ADDRESS.toLowerCase()} , ,${TEST_ADDRESS}`], [''], ['v=spf1 -all, 0x12']],
-      '_node.upper.test': [[`0X${TEST_ADDRESS.slice(2).toUpperCase()}`]],
-      '_node.chunks.test': [[TEST_ADDRESS.slice(0, 10), TEST_ADDRESS.slice(10), `,${OTHER}`]],
-      '_node.records.test': [[OTHER], [TEST_ADDRESS]],
-      '_node.large.test': [...filler, [TEST_ADDRESS]],
-      '_node.xn--bcher-kva.test': [[TEST_ADDRESS]],
-      '_node.alias.test': 'alias',
-      '_node.text.test': [['v=spf1 -all'], [`${TEST_ADDRESS}0`]],
-      '_node.none.test': [],
-      '_node.failing.test': 'SERVFAIL',
-      '_node.refusing.test': 'REFUSED',
-      '_node.silent.test': 'silence',
-      '_node.garbage.test': 'garbage',
-    }),
-  );
+/** Looks a domain up in a process whose resolver is at that address. */
+function checkAt(t: TestContext, server: string, domain: string, address: string): PromiseLike<Ended> {
+  const script = `import { setServers } from 'node:dns'; setServers(['${server}'])`;
+  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(script)}`;
+  return launchCli(t, ['identity', '--check', '-d', domain, '--address', address], { env: { NODE_OPTIONS } }).ended;
+}
 
-  const asked = (name: string, expected = `${TEST_ADDRESS} (given)`) => [
-    `Expected: ${expected}`,
-    `Looked up: TXT ${name} (resolver ${dns.address})`,
-  ];
+function asked(name: string, expected = `${TEST_ADDRESS} (given)`): string[] {
+  return [`Expected: ${expected}`, `Looked up: TXT ${name} (system resolver)`];
+}
 
+const filler = Array.from({ length: 20 }, (_, index) => [`0x${String(index).padStart(40, '0')}`]);
+const dns = await endsWith(
+  suite,
+  startDns({
+    '_node.one.test': [[TEST_ADDRESS]],
+    '_node.two.test': [[`${OTHER},${TEST_ADDRESS}`]],
+    '_node.other.test': [[OTHER]],
+    '_node.odd.test': [[` ${TEST_ADDRESS.toLowerCase()} , ,${TEST_ADDRESS}`], [''], ['v=spf1 -all, 0x12']],
+    '_node.upper.test': [[`0X${TEST_ADDRESS.slice(2).toUpperCase()}`]],
+    '_node.chunks.test': [[TEST_ADDRESS.slice(0, 10), TEST_ADDRESS.slice(10), `,${OTHER}`]],
+    '_node.records.test': [[OTHER], [TEST_ADDRESS]],
+    '_node.large.test': [...filler, [TEST_ADDRESS]],
+    '_node.xn--bcher-kva.test': [[TEST_ADDRESS]],
+    '_node.alias.test': 'alias',
+    '_node.text.test': [['v=spf1 -all'], [`${TEST_ADDRESS}0`]],
+    '_node.none.test': [],
+    '_node.failing.test': 'SERVFAIL',
+    '_node.refusing.test': 'REFUSED',
+    '_node.silent.test': 'silence',
+    '_node.garbage.test': 'garbage',
+  }),
+);
+// The command line runs in this process.
+setServers([dns.address]);
+
+describe('identity --check', { concurrency: 4 }, () => {
   const found: [what: string, domain: string, address: string, found: string, record?: string][] = [
     ['an address', 'ONE.test.', TEST_ADDRESS.toLowerCase(), TEST_ADDRESS, 'one.test'],
     ['one of several in one record', 'two.test', TEST_ADDRESS, `${OTHER}, ${TEST_ADDRESS}`],
@@ -73,21 +75,22 @@ describe('identity --check', { concurrency: 4 }, async () => {
     it(`finds ${what}`, async (t) => {
       const expected = `${address === OTHER ? OTHER : TEST_ADDRESS} (given)`;
       const lines = [...asked(`_node.${record}`, expected), `Found: ${list}`, 'Match: yes'];
-      assert.deepEqual(await verifyAt(t, dns, domain, ['--address', address]), ended(0, lines));
+      assert.deepEqual(await check(t, domain, ['--address', address]), ended(0, lines));
     });
   }
 
   it('more than a datagram holds', async (t) => {
-    const { code, stdout } = await verifyAt(t, dns, 'large.test', ['--address', TEST_ADDRESS]);
+    const { code, stdout } = await check(t, 'large.test', ['--address', TEST_ADDRESS]);
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`, 0x0{38}19, ${TEST_ADDRESS}\nMatch: yes\n$`));
-    const questions = dns.questions.filter((question) => question.includes('large'));
-    assert.deepEqual(questions, ['udp TXT _node.large.test', 'tcp TXT _node.large.test']);
+    // A slow machine asks again.
+    const questions = new Set(dns.questions.filter((question) => question.includes('large')));
+    assert.deepEqual([...questions], ['udp TXT _node.large.test', 'tcp TXT _node.large.test']);
   });
 
   it('another address does not match: exit code 1', async (t) => {
     const expected = ended(1, [...asked('_node.other.test'), `Found: ${OTHER}`, 'Match: no']);
-    assert.deepEqual(await verifyAt(t, dns, 'other.test', ['--address', TEST_ADDRESS]), expected);
+    assert.deepEqual(await check(t, 'other.test', ['--address', TEST_ADDRESS]), expected);
   });
 
   it('takes the key in the environment, in the file that --env names, or of a config', async (t) => {
@@ -98,17 +101,13 @@ describe('identity --check', { concurrency: 4 }, async () => {
       ['the signer of c.yaml', ['-c', 'c.yaml'], { cwd, env }],
     ] as const) {
       const lines = [...asked('_node.one.test', `${TEST_ADDRESS} (${source})`), `Found: ${TEST_ADDRESS}`, 'Match: yes'];
-      assert.deepEqual(await verifyAt(t, dns, 'one.test', words, options), ended(0, lines));
+      assert.deepEqual(await check(t, 'one.test', words, options), ended(0, lines));
     }
   });
 
-  it('asks the resolver of the system without --resolver', async (t) => {
-    const script = `import { setServers } from 'node:dns'; setServers(['${dns.address}'])`;
-    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(script)}`;
-    const args = ['identity', '--check', '-d', 'two.test', '--address', OTHER];
-    const lines = [`Expected: ${OTHER} (given)`, 'Looked up: TXT _node.two.test (system resolver)'];
-    const expected = ended(0, [...lines, `Found: ${OTHER}, ${TEST_ADDRESS}`, 'Match: yes']);
-    assert.deepEqual(await launchCli(t, args, { env: { NODE_OPTIONS } }).ended, expected);
+  it('asks the resolver of the system', async (t) => {
+    const lines = [...asked('_node.two.test', `${OTHER} (given)`), `Found: ${OTHER}, ${TEST_ADDRESS}`, 'Match: yes'];
+    assert.deepEqual(await checkAt(t, dns.address, 'two.test', OTHER), ended(0, lines));
   });
 
   const failures: [string, string, string][] = [
@@ -121,36 +120,36 @@ describe('identity --check', { concurrency: 4 }, async () => {
       'the resolver failed (SERVFAIL): the name servers of the domain, or its DNSSEC, do not work',
     ],
     ['a resolver that refuses', 'refusing', 'the resolver refuses to answer (REFUSED)'],
-    ['a resolver that does not answer', 'silent', 'no answer within 5000 ms'],
     ['an answer that is none', 'garbage', 'the answer is malformed (EBADRESP)'],
   ];
   for (const [what, domain, message] of failures) {
     it(`says so of ${what}`, async (t) => {
       const name = `_node.${domain}.test`;
       const expected = ended(1, asked(name), `${name}: ${message}`);
-      assert.deepEqual(await verifyAt(t, dns, `${domain}.test`, ['--address', TEST_ADDRESS]), expected);
+      assert.deepEqual(await check(t, `${domain}.test`, ['--address', TEST_ADDRESS]), expected);
     });
   }
 
   it('says so of a resolver that is not there', async (t) => {
     const gone = await startDns({});
     await gone.close();
-    const args = ['identity', '--check', '-d', 'one.test', '--address', OTHER, '--resolver', gone.address];
-    const lines = [`Expected: ${OTHER} (given)`, `Looked up: TXT _node.one.test (resolver ${gone.address})`];
     const message = '_node.one.test: the resolver cannot be reached (ECONNREFUSED)';
-    assert.deepEqual(await runCli(t, args), ended(1, lines, message));
+    const expected = ended(1, asked('_node.one.test'), message);
+    assert.deepEqual(await checkAt(t, gone.address, 'one.test', TEST_ADDRESS), expected);
   });
 
-  it('asks a service at a URL, and a resolver at an IP address, as they are written', () => {
+  it('says so of a resolver that does not answer', async (t) => {
+    // In a process of its own: c-ares gives a server that lets it wait less time for other names.
+    const expected = ended(1, asked('_node.silent.test'), '_node.silent.test: no answer within 5000 ms');
+    assert.deepEqual(await checkAt(t, dns.address, 'silent.test', TEST_ADDRESS), expected);
+  });
+
+  it('asks a service at a URL as it is written', () => {
     assert.equal(serviceUrl('HTTPS://A.example:8443/v1/?'), 'https://a.example:8443/v1');
-    const addressOf = (text: string) => readNameServer(text).address;
-    assert.deepEqual(['192.0.2.1', '192.0.2.1:5353'].map(addressOf), ['192.0.2.1:53', '192.0.2.1:5353']);
-    assert.deepEqual(['::1', '[::1]', '[::1]:5353'].map(addressOf), ['[::1]:53', '[::1]:53', '[::1]:5353']);
   });
 });
 
 describe('identity --check --url', { concurrency: 4 }, async () => {
-  const dns = await endsWith(suite, startDns({ '_node.api.test': [[TEST_ADDRESS]] }));
   const { service, upstream: server } = await served(suite, { e: {} });
   server.json('/other/health', { status: 'ok', node: OTHER.toLowerCase() });
   server.json('/failing/health', { status: 'ok', node: TEST_ADDRESS }, 503);
@@ -161,10 +160,9 @@ describe('identity --check --url', { concurrency: 4 }, async () => {
   server.text('/large/health', JSON.stringify({ node: TEST_ADDRESS, more: 'x'.repeat(4096) }));
   server.on('/silent/health', () => undefined);
 
-  const verify = (t: TestContext, url: string) => verifyAt(t, dns, 'api.test', ['--url', url]);
+  const verify = (t: TestContext, url: string) => check(t, 'one.test', ['--url', url]);
   const lines = (expected: string, url: string, match: string) => [
-    `Expected: ${expected} (${url}/health)`,
-    `Looked up: TXT _node.api.test (resolver ${dns.address})`,
+    ...asked('_node.one.test', `${expected} (${url}/health)`),
     `Found: ${TEST_ADDRESS}`,
     `Match: ${match}`,
   ];
