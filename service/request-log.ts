@@ -7,7 +7,6 @@ import { unknownEndpointId } from '../plugins-sdk/context-key.ts';
 import { failureClassOf } from '../plugins-sdk/failure-class.ts';
 import { ContextKey, clientIp, clientName, definePlugin, type Exchange, type Log } from '../plugins-sdk/index.ts';
 import { signedFacts } from '../plugins-sdk/results/answers.ts';
-import { round, type StageTime, spentIn } from './timeline.ts';
 
 /** The share of its budget from which on a plugin's time is logged. */
 const SLOW = 0.5;
@@ -74,16 +73,25 @@ function writeJson(log: Log, facts: Facts, exchange: Exchange): void {
   log.info('request', facts);
 }
 
-type Used = readonly Pick<StageTime, 'stage' | 'milliseconds'>[];
+/** A stage of a request, and its duration with the stages inside it. */
+interface StageTime {
+  readonly stage: string;
+  readonly milliseconds: number;
+}
+
+/** Rounds milliseconds to two decimals. */
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100;
+}
 
 /** Returns stages and durations as text, such as `admit 0.1, resolve 0.2`. */
-function textOf(all: Used): string {
+function textOf(all: readonly StageTime[]): string {
   return all.map(({ stage, milliseconds }) => `${stage} ${round(milliseconds)}`).join(', ');
 }
 
 /** Returns an observer that warns of slow and failing plugins: with the hook, and the time that each hook has used. */
 function pluginCalls(log: Log): (event: CallEvent) => void {
-  const usedOf = new WeakMap<object, Used>();
+  const usedOf = new WeakMap<object, readonly StageTime[]>();
   return ({ exchange, plugin, stage, milliseconds, charge, outcome }) => {
     if (charge === undefined) return;
     const origin = control.originOf(exchange);
@@ -117,7 +125,7 @@ export function requestLog({ isJson, isTraced }: RequestLogSettings) {
       const note = ({ exchange, stage, milliseconds }: StageEvent) => {
         // A request shares one timeline with its forks, so shared work is listed where it was begun.
         const timeline = timelines.get(exchange) ?? [];
-        if (timeline.push({ stage, milliseconds, end: performance.now() }) === 1) timelines.set(exchange, timeline);
+        if (timeline.push({ stage, milliseconds }) === 1) timelines.set(exchange, timeline);
         if (isTraced) log.debug(`stage ${stage}`, { requestId: exchange.requestId, milliseconds: round(milliseconds) });
       };
       const tell = (exchange: Exchange) => {
@@ -127,7 +135,8 @@ export function requestLog({ isJson, isTraced }: RequestLogSettings) {
         if (isTraced && timeline.length > 0) log.debug('timeline', { requestId, ms: textOf(timeline) });
         if (slow === undefined || ms <= slow) return;
         const endpoint = resolved && `${resolved.api}/${resolved.name}`;
-        log.warn('slow request', { requestId, endpoint, ms: round(ms), spent: spentIn(timeline, ms) });
+        const spent = textOf(timeline.filter(({ milliseconds }) => milliseconds >= 1));
+        log.warn('slow request', { requestId, endpoint, ms: round(ms), spent });
       };
       const isTimed = isTraced || slow !== undefined;
       return {
