@@ -55,6 +55,8 @@ const MOST_REASONS = 5;
 const PROBE_INTERVAL_MS = 1000;
 /** Milliseconds between two probes of an engine that has failed but is not yet away. */
 const DOUBT_INTERVAL_MS = 200;
+/** The value that a probe writes. */
+const PROBE = '';
 /** Milliseconds that an engine has to close. */
 const STOP_TIMEOUT_MS = 5000;
 /** Milliseconds that an engine has to start; it may have to read a long file. */
@@ -63,7 +65,7 @@ const START_TIMEOUT_MS = 60_000;
 /** An engine with the parts that a client of it needs. */
 interface EngineInUse {
   readonly name: string;
-  readonly type: Pick<StateEngineType, 'processes' | 'timeout'>;
+  readonly type: Pick<StateEngineType, 'timeout'>;
   readonly engine: StateEngine;
   readonly log: Log;
   /** Hides secrets in the text of an error. */
@@ -76,7 +78,6 @@ interface EngineInUse {
  */
 export class StateClient implements SharedState {
   readonly engine: string;
-  readonly processes: StateEngineType['processes'];
   readonly #use: EngineInUse;
   readonly #areas = new Map<string, StateArea>();
   #failures = 0;
@@ -92,7 +93,6 @@ export class StateClient implements SharedState {
   constructor(use: EngineInUse) {
     this.#use = use;
     this.engine = use.name;
-    this.processes = use.type.processes;
   }
 
   /** Starts the engine, and checks that it can write. @throws Error that says what to do. */
@@ -105,8 +105,7 @@ export class StateClient implements SharedState {
       throw new Error(this.#use.hide(errorForLog(error, 'message')));
     }
     // An engine that answers may still refuse some commands, such as keys with this prefix, or any write.
-    // A full engine of a single process must start all the same, or no request could be served until there is room.
-    await this.#write(this.processes === 'many' ? '' : undefined).catch((error: unknown) => {
+    await this.#write().catch((error: unknown) => {
       throw new Error(`settings.state: ${this.#use.hide(errorForLog(error, 'message'))}`);
     });
     this.#look(PROBE_INTERVAL_MS);
@@ -213,22 +212,21 @@ export class StateClient implements SharedState {
 
   /**
    * Probes the engine after a delay, and again and again from then on. The probe is a write: an engine that can only read
-   * or delete counts as away. A sound engine of a single process is probed without storing, because only its own writes can fail.
+   * or delete counts as away.
    */
   #look(delay: number): void {
     if (this.#isClosed) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(async () => {
-      const next = this.processes === 'many' || this.#failures > 0 ? '' : undefined;
-      await this.#ask('swap', () => this.#write(next), hasWritten(next)).catch(() => undefined);
+      await this.#ask('swap', () => this.#write(), hasWritten(PROBE)).catch(() => undefined);
       this.#look(this.#failures > 0 && this.available() ? DOUBT_INTERVAL_MS : PROBE_INTERVAL_MS);
     }, delay).unref();
   }
 
-  #write(next: string | undefined): Promise<unknown> {
+  #write(): Promise<unknown> {
     // A random key of several, because the part of the engine that keeps one key may be away.
     const key = `probe ${Math.floor(Math.random() * 16)}`;
-    return this.#use.engine.area('probe').compareAndSet(key, undefined, next, { ttl: 1 });
+    return this.#use.engine.area('probe').compareAndSet(key, undefined, PROBE, { ttl: 1 });
   }
 }
 

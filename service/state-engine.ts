@@ -30,10 +30,7 @@ export function stateOf({ config }: LoadedConfig): string {
   return JSON.stringify(stateKey.in(config) ?? 'memory');
 }
 
-/**
- * Returns the engine as a dependency of the endpoints whose mode needs it, or all of whose auth methods do.
- * With an engine for one process, modes do not need it.
- */
+/** Returns the engine as a dependency of the endpoints whose mode needs it, or all of whose auth methods do. */
 export function stateDependency(
   definitions: readonly Definition[],
   stateEngine: SharedState | undefined,
@@ -41,7 +38,7 @@ export function stateDependency(
   if (stateEngine === undefined) return [];
   const needs = definitions.flatMap((definition) => definition.requiresSharedState ?? []);
   const auth = new Set(needs.flatMap((need) => need.auth ?? []));
-  const modes = new Set(stateEngine.processes === 'one' ? [] : needs.flatMap((need) => need.modes ?? []));
+  const modes = new Set(needs.flatMap((need) => need.modes ?? []));
   const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>
     modes.has(mode) || methods.every(({ type }) => auth.has(type));
   return [{ name: stateEngine.engine, isAvailable: () => stateEngine.available(), isNeeded }];

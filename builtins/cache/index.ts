@@ -217,8 +217,7 @@ export const cache = definePlugin({
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>({ now }));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
-    const replicas =
-      stateEngine?.processes === 'many' ? new ReplicaAnswers(stateEngine.area('cache'), { node, now }) : undefined;
+    const replicas = stateEngine && new ReplicaAnswers(stateEngine.area('cache'), { node, now });
     const termsOf = perEndpoint(endpoints, termsIn({ node, answerConfig }));
     return { hooks: { answer: answering({ entries, replicas, count: lookupsIn(meters) }, termsOf, log) } };
   },

@@ -112,7 +112,7 @@ export const modeAsync = definePlugin({
   setup(services) {
     const { meters, states, stateEngine, node } = services;
     const own = states.keep(kept, '', () => new AsyncStore<SignedResponse>());
-    const records = stateEngine?.processes === 'many' ? new SharedRecords(own, stateEngine, node) : own;
+    const records = stateEngine ? new SharedRecords(own, stateEngine, node) : own;
     meters.gauge({ name: 'async_records', help: 'Async requests that make no room for others' }, () => own.taken);
     const handle: Route['handle'] = ({ params }, { method }) => poll(records, params.requestId ?? '', method);
     return {

@@ -112,8 +112,7 @@ export function clientBuckets(
   name: string,
   workers: Pick<Workers, 'count'> = { count: 1 },
 ): ClientBuckets {
-  if (stateEngine?.processes === 'many')
-    return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
+  if (stateEngine !== undefined) return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
   const max = Math.ceil(limit.max / workers.count);
   const own = new TokenBuckets({ ...limit, max });
   return { take: (key) => own.take(key), used: (key) => limit.max - max + own.used(key) };

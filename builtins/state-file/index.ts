@@ -13,7 +13,6 @@ export const stateFile = definePlugin({
           description: 'a file, relative to the config file; made if there is none',
         }),
       }),
-      processes: 'many',
       timeout: 750,
       open: ({ path }, services) => new LmdbState(services.path(path), services),
     }),

@@ -9,7 +9,6 @@ import { problemOf, RedisSchema, targetOf } from './target.ts';
 
 const redis = stateEngine({
   schema: RedisSchema,
-  processes: 'many',
   open(config, { log }) {
     const connection = new Connection(targetOf(config), log);
     return {

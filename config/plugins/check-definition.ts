@@ -24,7 +24,7 @@ const someOf = (members: Readonly<Record<string, TSchema>>) =>
   closedObject(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])));
 const opened = { schema: aSchema, open: aFunction };
 const more = Type.Number({ exclusiveMinimum: 0 });
-const engine = Type.Object({ ...opened, processes: Type.Enum(['one', 'many']), timeout: Type.Optional(more) });
+const engine = Type.Object({ ...opened, timeout: Type.Optional(more) });
 
 /** The schema of a `budget` function's result. It may exceed the longest timer: a built-in's budget can exceed any timeout. */
 const BUDGET = Type.Union([Type.Literal('none'), more]);

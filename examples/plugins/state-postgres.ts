@@ -147,6 +147,6 @@ function open({ url }: { readonly url: string }): StateEngine {
 
 export default definePlugin({
   name: 'state-postgres',
-  engines: { postgres: stateEngine({ schema, processes: 'many', open }) },
+  engines: { postgres: stateEngine({ schema, open }) },
   setup: () => ({}),
 });

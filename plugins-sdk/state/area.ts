@@ -68,12 +68,10 @@ export interface EngineServices {
   path(relative: string): string;
 }
 
-/** A kind of state engine that a plugin provides under {@link Definition.engines}. */
+/** A kind of state engine that a plugin provides under {@link Definition.engines}. Several processes share what it keeps. */
 export interface StateEngineType<S extends TSchema = TSchema> {
   /** Schema of the object under `settings.state`, without `type`. */
   readonly schema: S;
-  /** `many` if several processes can share it; `one` if it only outlives the process that uses it. */
-  readonly processes: 'one' | 'many';
   /** Milliseconds that a command may take; default 250. Keep it below 1000, the budget of most plugins that wait for one. */
   readonly timeout?: number;
   /** Makes the engine. Slow work belongs in its `start`. @param config validated. */
@@ -89,7 +87,6 @@ export function stateEngine<S extends TSchema>(type: StateEngineType<S>): StateE
 export interface SharedState extends Pick<StateEngine, 'area' | 'doubts'> {
   /** The engine's `type` in the config. */
   readonly engine: string;
-  readonly processes: 'one' | 'many';
   /** Returns whether the engine takes commands: not from several failures in a row until a command succeeds again. */
   available(): boolean;
   /** Returns the milliseconds since a command failed; infinite if none has. */

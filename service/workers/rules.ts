@@ -7,15 +7,9 @@ import { engineTypeOf } from '../state-engine.ts';
  * @returns warnings. @throws ConfigErrors when they cannot.
  */
 export function checkTogether(loaded: LoadedConfig): Finding[] {
-  const [chosen, engine] = engineTypeOf(loaded) ?? [];
-  if (engine?.processes === 'many') return [];
-  if (engine !== undefined) {
-    const message = `"${chosen}" serves one process: use another engine, or one worker`;
-    throw new ConfigErrors([errorAt('settings.state', message)]);
-  }
-  const engines = loaded.plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
-  const shared = engines.flatMap(([name, { processes }]) => (processes === 'many' ? [name] : []));
-  const advice = `set settings.state to an engine for several processes${shared.length > 0 ? `, such as ${shared.join(' or ')}` : ''}`;
+  if (engineTypeOf(loaded) !== undefined) return [];
+  const engines = loaded.plugins.flatMap(({ definition }) => Object.keys(definition.engines ?? {}));
+  const advice = `set settings.state to an engine for several processes${engines.length > 0 ? `, such as ${engines.join(' or ')}` : ''}`;
   const fault = (what: string) => errorAt('server.workers', `${what} needs state that all workers share: ${advice}`);
   const faults = needsOf(loaded).map(fault);
   if (faults.length > 0) throw new ConfigErrors(faults);

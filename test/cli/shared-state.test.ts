@@ -13,7 +13,7 @@ import { StateClient } from '../../service/shared-state.ts';
 type Fault = 'none' | 'refuses' | 'hangs' | 'is full' | 'is partly away' | 'varies';
 
 /** An engine whose faults the test decides, and the client in front of it. */
-function setUp(t: TestContext, timeout?: number, processes: 'one' | 'many' = 'many') {
+function setUp(t: TestContext, timeout?: number) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const state = { fault: 'none' as Fault, asked: 0, looks: 0 };
   const memory = new MemoryArea();
@@ -49,7 +49,7 @@ function setUp(t: TestContext, timeout?: number, processes: 'one' | 'many' = 'ma
     void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const hide = (text: string) => text.replaceAll('s3cret', '***');
-  const type = { processes, ...(timeout === undefined ? {} : { timeout }) };
+  const type = timeout === undefined ? {} : { timeout };
   const client = new StateClient({ name: 'test', type, engine, log, hide });
   const measured: string[] = [];
   client.measureWith((command, outcome) => void measured.push(`${command} ${outcome}`));
@@ -73,7 +73,7 @@ describe('the engine of settings.state, as plugins use it', () => {
     assert.equal((await area.takeTokens('a', { max: 1, window: 1 })).granted, 1);
     assert.deepEqual(measured, ['swap done', 'get done', 'take done']);
     assert.equal(client.area('x'), area);
-    assert.deepEqual([client.engine, client.processes, client.doubts()], ['test', 'many', ['a doubt']]);
+    assert.deepEqual([client.engine, client.doubts()], ['test', ['a doubt']]);
   });
 
   it('says how long ago it failed, though nobody but its own look has noticed', async (t) => {
@@ -95,14 +95,6 @@ describe('the engine of settings.state, as plugins use it', () => {
     assert.equal(client.available(), true);
     assert.ok(Number.isFinite(client.sinceFailure()));
     assert.deepEqual(lines, []);
-  });
-
-  it('starts where it is full, when it is for one process', async (t) => {
-    const { state, client } = setUp(t, undefined, 'one');
-    state.fault = 'is full';
-    await client.start();
-    assert.equal(client.available(), true);
-    await client.close();
   });
 
   for (const [timeout, most] of [
@@ -191,21 +183,19 @@ describe('the engine of settings.state, as plugins use it', () => {
     });
   }
 
-  for (const processes of ['one', 'many'] as const) {
-    it(`is away as long as it is full, though it can still delete: ${processes}`, async (t) => {
-      const { state, client, area, lines, pass } = setUp(t, undefined, processes);
-      await client.start();
-      state.fault = 'is full';
-      for (let failures = 0; failures < 5; failures++)
-        await assert.rejects(area.compareAndSet('a', undefined, 'b'), new StateUnavailable('full'));
-      for (let looks = 0; looks < 5; looks++) await pass(1000);
-      assert.deepEqual([client.available(), lines.length], [false, 1]);
-      state.fault = 'none';
-      await pass(1000);
-      assert.deepEqual([client.available(), lines.length], [true, 2]);
-      await client.close();
-    });
-  }
+  it('is away as long as it is full, though it can still delete', async (t) => {
+    const { state, client, area, lines, pass } = setUp(t);
+    await client.start();
+    state.fault = 'is full';
+    for (let failures = 0; failures < 5; failures++)
+      await assert.rejects(area.compareAndSet('a', undefined, 'b'), new StateUnavailable('full'));
+    for (let looks = 0; looks < 5; looks++) await pass(1000);
+    assert.deepEqual([client.available(), lines.length], [false, 1]);
+    state.fault = 'none';
+    await pass(1000);
+    assert.deepEqual([client.available(), lines.length], [true, 2]);
+    await client.close();
+  });
 
   it('does not keep the service from ending', async (t) => {
     const { state, client, lines, pass } = setUp(t);

@@ -11,7 +11,6 @@ const PLUGIN = `export default {
   name: 'p',
   engines: {
     own: {
-      processes: 'many',
       schema: { type: 'object', properties: { place: { type: 'string' } } },
       open: ({ place }) => ({
         start: async () => console.log('opened ' + place + ' ' + process.pid),

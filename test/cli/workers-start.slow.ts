@@ -10,18 +10,13 @@ import { hostOf } from '../support/https.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 
-const ENGINE = `{ schema: { type: 'object', properties: {} }, open() { throw new Error('opened'); } }`;
-
 /** A plugin with engines, and with a mode and an auth method that need one. */
 const PLUGIN = `export default {
   name: 'p',
   modes: ['later'],
   auth: { club: { type: 'object', properties: {} } },
   requiresSharedState: { modes: ['later'], auth: ['club'] },
-  engines: {
-    alone: { ...${ENGINE}, processes: 'one' },
-    together: { ...${ENGINE}, processes: 'many' },
-  },
+  engines: { together: { schema: { type: 'object', properties: {} }, open() { throw new Error('opened'); } } },
   setup: () => ({}),
 };`;
 
@@ -70,17 +65,11 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
     assert.deepEqual(await runCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }), failed(...lines));
   });
 
-  it('an engine for one process, with the number in the config', async (t) => {
+  it('nothing with an engine for several processes, which is then opened, with the number in the config', async (t) => {
     const config = needing
-      .replace(settings(), settings(', state: { type: alone }'))
+      .replace(settings(), settings(', state: { type: together }'))
       .replace('port: 0', 'port: 0, workers: 2');
-    const ended = await startTwo(t, config, PLUGIN, []);
-    assert.deepEqual(ended, failed('settings.state: "alone" serves one process: use another engine, or one worker'));
-  });
-
-  it('nothing with an engine for several processes, which is then opened', async (t) => {
-    const config = needing.replace(settings(), settings(', state: { type: together }'));
-    const { code, stderr } = await startTwo(t, config);
+    const { code, stderr } = await startTwo(t, config, PLUGIN, []);
     assert.deepEqual([code, stderr], [1, 'error: opened\n']);
   });
 

@@ -308,7 +308,7 @@ describe('async requests that end before the engine has it that they began', () 
     const debts = new Debts();
     const slow = pausing(new MemoryArea(), (next) => (next?.includes('processing') ? held.promise : undefined));
     const stateEngine: SharedState = {
-      ...{ engine: 'slow', processes: 'many', area: () => slow },
+      ...{ engine: 'slow', area: () => slow },
       ...{ doubts: () => [], available: () => true, sinceFailure: () => Number.POSITIVE_INFINITY },
     };
     const harness = await testPlugin(modeAsync, { services: { stateEngine, debts } });

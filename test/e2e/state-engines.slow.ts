@@ -49,7 +49,7 @@ const plugin = `
       close: async () => { engine.closed += 1; },
     };
   };
-  export default { name: 'own-engine', engines: { own: { schema, processes: 'many', open } }, setup: () => ({}) };`;
+  export default { name: 'own-engine', engines: { own: { schema, open } }, setup: () => ({}) };`;
 const files = { 'own-engine.mjs': plugin };
 const withState = (state: unknown, more: Block = {}): Block => ({
   settings: { state, plugins: [{ source: './own-engine.mjs' }], ...more },
@@ -109,14 +109,11 @@ describe('the engine of an operator’s plugin', () => {
     const state = withState(OWN);
     const free = oneApi(NOWHERE, { paid: { auth: x402 }, any: { auth: [x402, { type: 'free' }] } }, state);
     const paid = oneApi(NOWHERE, { paid: { auth: x402 }, later: { mode: 'async' } }, state);
-    const alone = { 'own-engine.mjs': plugin.replace("'many'", "'one'") };
-    for (const [config, status, body, source = files] of [
+    for (const [config, status, body] of [
       [free, 200, { status: 'ready', away: ['own'] }],
       [paid, 503, { status: 'away', away: ['own'] }],
-      // What one process does in the background it does by itself.
-      [paid, 200, { status: 'ready', away: ['own'] }, alone],
     ] as const) {
-      const service = await serviceFor(t, config, { files: source });
+      const service = await serviceFor(t, config, { files });
       const ready = async () => {
         const response = await fetch(`${service.url}/ready`);
         return [response.status, await response.json()];
@@ -202,9 +199,9 @@ describe('settings.state in the config', () => {
 
   it('an engine that is none is refused before anything starts', async (t) => {
     afresh(t);
-    const why = /the default export: engines\.own\.(?:processes: expected|timeout: (?:expected|must))/;
-    for (const odd of ["processes: 'some'", "processes: 'one', timeout: 'none'", "processes: 'one', timeout: 0"]) {
-      const oddFiles = { 'own-engine.mjs': plugin.replace("processes: 'many'", odd) };
+    const why = /the default export: engines\.own\.timeout: (?:expected|must)/;
+    for (const odd of ["timeout: 'none'", 'timeout: 0']) {
+      const oddFiles = { 'own-engine.mjs': plugin.replace('schema, open', `schema, ${odd}, open`) };
       await assert.rejects(startTestService(one('memory'), { files: oddFiles }), why, odd);
     }
   });

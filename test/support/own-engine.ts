@@ -10,7 +10,7 @@ export function ownEngine(title: string, areaOf: (name: string) => object) {
   const source = `const open = () => ({ start: async () => undefined, doubts: () => [], close: async () => undefined,
     area: globalThis[${JSON.stringify(global)}] });
   const schema = { type: 'object', properties: {} };
-  export default { name: 'own-engine', engines: { own: { schema, processes: 'one', timeout: 60_000, open } }, setup: () => ({}) };`;
+  export default { name: 'own-engine', engines: { own: { schema, timeout: 60_000, open } }, setup: () => ({}) };`;
   return { files: { 'engine.mjs': source }, plugin: { source: './engine.mjs' }, state: { type: 'own' } };
 }
 
