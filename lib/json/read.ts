@@ -13,14 +13,15 @@ export class JsonLimitError extends Error {
 /**
  * Parses JSON text, within the limits that every later stage can handle.
  *
+ * @param deepest most levels
  * @throws SyntaxError
- * @throws JsonLimitError beyond {@link MAX_JSON_DEPTH} levels, and for a number that is too large for a double. A number does
- * not count if a later member of the same name replaces it.
+ * @throws JsonLimitError beyond these levels, and for a number that is too large for a double. A number does not count if a
+ * later member of the same name replaces it.
  */
-export function readJson(text: string): Json {
+export function readJson(text: string, deepest = MAX_JSON_DEPTH): Json {
   // A shorter text cannot open and close that many levels.
-  if (text.length > 2 * MAX_JSON_DEPTH && isDeeperThan(text, MAX_JSON_DEPTH))
-    throw new JsonLimitError(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+  if (text.length > 2 * deepest && isDeeperThan(text, deepest))
+    throw new JsonLimitError(`nested deeper than ${deepest} levels`);
   const value: Json = JSON.parse(text);
   if (HUGE_NUMBER.test(text) && !isFiniteJson(value))
     throw new JsonLimitError('a number is too large for standard JSON');

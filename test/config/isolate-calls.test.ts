@@ -223,6 +223,29 @@ for (const [what, text, reason] of [
     await assert.rejects(isolate.call('onError', {}), { message: `its process has ended: ${reason}` });
   });
 
+test('a process that reports what is nested too deeply is ended before the service parses it', async (t) => {
+  const { isolate } = await started(
+    t,
+    `async onError() {
+      const { writeSync } = await import('node:fs');
+      const bytes = Buffer.from('{"i":3,"done":true,"ok":{"data":' + '['.repeat(1e6) + ']'.repeat(1e6) + '}}\\n');
+      for (let at = 0; at < bytes.length; ) at += writeSync(4, bytes, at);
+      return new Promise(() => undefined);
+    }`,
+  );
+  await assert.rejects(isolate.call('onError', {}), {
+    message: 'its process has ended: it nested deeper than 512 levels',
+  });
+});
+
+test('a result of as many levels as any hook may return arrives', async (t) => {
+  const { isolate } = await started(
+    t,
+    'onBeforeSign: () => { let data = 1; for (let i = 1; i < 256; i++) data = [data]; return { data }; }',
+  );
+  assert.equal(JSON.stringify(await isolate.call('onBeforeSign', {})).match(/\[/g)?.length, 255);
+});
+
 test('an answer that comes too late does no harm', async (t) => {
   const { isolate, logged } = await started(
     t,

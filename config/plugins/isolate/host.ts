@@ -84,8 +84,7 @@ export class PluginHost {
       // The budget is charged only once the call has begun. Until then it waits for other calls, or for a process.
       const start = () => withTimeout(2 * budget + LONGEST_START_MS, this.#begin(call), late('the call did not begin'));
       const asked = await (inside?.uncharged(start) ?? start());
-      const tooLate = late(`no answer within ${budget} ms`);
-      const { value, memo } = await withTimeout(budget + GRACE_MS, asked.answer, tooLate);
+      const { value, memo } = await withTimeout(budget + GRACE_MS, asked.answer, late(`no answer within ${budget} ms`));
       if (memo !== undefined) inside?.replaceMemo(memo);
       return value;
     } finally {

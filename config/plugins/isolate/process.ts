@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import { onAbort } from '../../../kernel/charge.ts';
+import { readJson } from '../../../lib/json/read.ts';
 import { isRecord } from '../../../lib/json/value.ts';
 import { OwnedProcess } from '../../../lib/process/child-process.ts';
 import { clipped } from '../../../lib/text.ts';
@@ -23,6 +24,8 @@ export interface ProcessOptions {
 const LOOK_INTERVAL_MS = 50;
 /** Most reports on an order: that it has begun, and that it has ended. */
 const MOST_REPORTS = 2;
+/** Most levels of a report. Results and memos have half as many; to parse millions of brackets takes seconds. */
+const DEEPEST = 512;
 
 export interface Answer {
   readonly value: unknown;
@@ -139,7 +142,7 @@ export class PluginProcess {
     const split = lineSplitter();
     reports.setEncoding('utf8').on('data', (text: string) => {
       try {
-        for (const line of split(text)) this.#take(JSON.parse(line));
+        for (const line of split(text)) this.#take(readJson(line, DEEPEST));
       } catch (error) {
         this.kill(error instanceof SyntaxError ? 'it sent what is no JSON' : String(Object(error).message));
       }
