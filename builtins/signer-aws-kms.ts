@@ -15,10 +15,8 @@ const Schema = closedObject({
 });
 
 const MISSING = 'needs a package that is not installed: npm install @aws-sdk/client-kms@3';
-/** Timeout of one request of the library, in milliseconds. */
-const REQUEST_TIMEOUT_MS = 10_000;
-/** Most bytes of an answer. */
-const LARGEST_ANSWER = 65_536;
+/** Milliseconds for one request of the library, and the most bytes of its answer. */
+const LIMITS = { timeout: 10_000, maxBytes: 65_536 };
 /** Attempts of the library: it repeats a throttled request once. */
 const ATTEMPTS = 2;
 
@@ -48,8 +46,7 @@ function requestHandler(client: HttpClient) {
     async handle(request: SdkRequest, { abortSignal: signal }: { abortSignal?: AbortSignal } = {}) {
       const { method, headers } = request;
       const body = typeof request.body === 'object' ? new TextDecoder().decode(request.body) : request.body;
-      const limits = { timeout: REQUEST_TIMEOUT_MS, maxBytes: LARGEST_ANSWER, signal };
-      const answer = await client.request({ method, url: urlOf(request), headers, body, ...limits });
+      const answer = await client.request({ method, url: urlOf(request), headers, body, signal, ...LIMITS });
       return { response: { statusCode: answer.status, headers: answer.headers, body: answer.body } };
     },
   };
@@ -76,6 +73,8 @@ const MEANINGS = new Map([
 function failureOf(operation: string, error: unknown): Error {
   if (error instanceof RequestFailure) return new Error(`KMS ${operation}: ${error.kind}: ${error.message}`);
   const name = error instanceof Error && /^\w{1,64}$/.test(error.name) ? error.name : 'unknown error';
+  // The library's name for an error without one, such as that of a proxy.
+  if (name === 'Unknown') return new Error(`KMS ${operation}: HTTP status ${Object(error).$metadata?.httpStatusCode}`);
   const meaning = MEANINGS.get(name);
   return new Error(`KMS ${operation}: ${name}${meaning === undefined ? '' : `: ${meaning}`}`);
 }

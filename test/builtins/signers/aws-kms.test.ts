@@ -165,6 +165,7 @@ describe('the signer aws-kms', async () => {
     ],
     ['has another trouble', failing('DependencyTimeoutException', 500), 'KMS Sign: DependencyTimeoutException'],
     ['names its trouble strangely', failing(`${SECRET} ${'x'.repeat(100)}`), 'KMS Sign: unknown error'],
+    ['is behind a proxy that says nothing', faults.empty(503), 'KMS Sign: HTTP status 503'],
     ['answers without end', faults.endless(), /^KMS Sign: too-large: POST http:\S+ failed: /],
     ['hangs up', faults.closeHalfWay(), /^KMS Sign: network: POST http:\S+ failed: /],
   ];
