@@ -5,21 +5,19 @@ import { atMostEvery } from '../time.ts';
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** Whether a worker has the port for itself, rather than sharing it with the other workers. */
-  readonly exclusive?: boolean;
   /** Config path of `host` and `port`, for the text of an error. */
   readonly path?: string;
 }
 
 /** Starts to listen. @throws Error that names the address, why listening failed, and what to change. */
-export function listen(server: Server, { port, host, exclusive = false, path }: ListenAddress): Promise<void> {
+export function listen(server: Server, { port, host, path }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const cure = path === undefined ? '' : cureOf(error.code, path);
       const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
       reject(new Error(`cannot listen on ${host}:${port}: ${why}${cure}`));
     });
-    server.listen({ port, host, exclusive }, resolve);
+    server.listen({ port, host }, resolve);
   });
 }
 
