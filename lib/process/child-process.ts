@@ -24,18 +24,19 @@ interface OwnedOptions extends SpawnOptions {
 }
 
 /**
- * Returns the channels of a child, with nothing in place of each file that this process has open: libraries let children inherit
- * some, such as LMDB the file of `settings.state`, and node's permissions do not cover open files.
+ * Returns the channels of a child, with nothing in place of what else this process has open: libraries let children inherit
+ * files, such as LMDB that of `settings.state`, and a shell may leave a service pipes. Node's permissions cover neither.
  */
 function channels(stdio: OwnedOptions['stdio'], nothing: number) {
-  const files = new Set(readdirSync('/dev/fd').map(Number).filter(isFile));
-  const length = Math.max(stdio.length, ...[...files].map((fd) => fd + 1));
-  return Array.from({ length }, (_, fd) => stdio[fd] ?? (files.has(fd) ? nothing : 'ignore'));
+  const others = new Set(readdirSync('/dev/fd').map(Number).filter(isNoSocket));
+  const length = Math.max(stdio.length, ...[...others].map((fd) => fd + 1));
+  return Array.from({ length }, (_, fd) => stdio[fd] ?? (others.has(fd) ? nothing : 'ignore'));
 }
 
-function isFile(fd: number): boolean {
+/** There may be thousands of sockets, which are node's own: no child inherits them. */
+function isNoSocket(fd: number): boolean {
   try {
-    return fstatSync(fd).isFile();
+    return !fstatSync(fd).isSocket();
   } catch {
     // The listing's own descriptor is closed by now.
     return false;
