@@ -126,11 +126,11 @@ export class Charge implements CallContext {
     return false;
   }
 
-  /** Begins a call. @returns the value to pass to `end`. */
-  begin(): number {
+  /** Begins a call. @param left what remained before the call, if it is under way already. @returns the value to pass to `end`. */
+  begin(left?: number): number {
     this.#calls += 1;
-    this.resume();
-    return this.#used - this.#noted;
+    this.resume(left === undefined ? undefined : true);
+    return this.#total - this.#noted - (left ?? this.remaining);
   }
 
   /** Ends a call; `chargeTime` must come just before. @returns the milliseconds that it used, without the calls inside it. */
@@ -152,8 +152,8 @@ export class Charge implements CallContext {
     this.#active -= 1;
   }
 
-  resume(): void {
-    this.chargeTime();
+  resume(isCharged?: boolean): void {
+    this.chargeTime(isCharged);
     this.#active += 1;
   }
 

@@ -61,6 +61,7 @@ function callDirectly(tap: Guarded, args: Args): unknown {
   const exchange = args.at(-1) as Exchange;
   const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
   if (charge?.chargeTime() === false) return new Call(tap, args).run();
+  const left = charge?.remaining;
   try {
     const call = charge ?? exchange;
     // Spreading the arguments would double the cost of this function.
@@ -70,11 +71,11 @@ function callDirectly(tap: Guarded, args: Args): unknown {
       // `true`, since no call was begun.
       if (charge === undefined || charge.chargeTime(true)) return accepted;
     }
-    return new Call(tap, args).run(() => result);
+    return new Call(tap, args).run(() => result, left);
   } catch (error) {
     return new Call(tap, args).run(() => {
       throw error;
-    });
+    }, left);
   }
 }
 
@@ -140,15 +141,14 @@ class Call {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
-  /** Runs the call. @param replay if the function was called already: returns or throws what it did. @throws Refusal */
-  async run(replay?: () => unknown): Promise<unknown> {
+  /** Runs the call. @param replay if it was called already: does what it did. @param left before that. @throws Refusal */
+  async run(replay?: () => unknown, left?: number): Promise<unknown> {
     const { contract, plugin } = this.#tap;
     let phase = '';
     let result: unknown;
     try {
       if (replay === undefined) this.#requireTime();
-      else this.#charge?.chargeTime(true);
-      this.#begun = this.#charge?.begin();
+      this.#begun = this.#charge?.begin(left);
       phase = 'in the call';
       let value = replay === undefined ? this.#call() : replay();
       if (isThenable(value)) value = await (this.#charge?.within(value) ?? value);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { control } from '../../kernel/exchange.ts';
+import type { CallEvent } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { register } from '../../kernel/registry.ts';
 import type { CallContext } from '../../kernel/values.ts';
@@ -28,15 +29,16 @@ import {
 } from './guarded.ts';
 
 describe('the budget', () => {
-  it('of a built-in ends its request as that of an operator’s plugin does', async () => {
+  it('of a built-in ends its request as that of an operator’s plugin does, and is told of in full', async () => {
     const hanging = async (fn: () => unknown) => {
       const plugin = { name: 'p', budget: 5, isBuiltin: true, plugin: { hooks: { sign: fn } } };
-      const { hooks } = register([plugin], { contracts, complain: () => undefined });
+      const call = ({ milliseconds }: CallEvent) => assert.ok(milliseconds >= 5, `${milliseconds}`);
+      const { hooks } = register([plugin], { contracts, complain: () => undefined, observer: { call } });
       const request = { endpointId: '0x11', timestamp: 1, data: '0x01' } as const;
       return ask(async () => hooks.ask('sign', [request, newExchange()]));
     };
     assert.deepEqual(await hanging(never), exhausted(spent(5)));
-    assert.deepEqual(await hanging(() => block(6)), exhausted(spent(5)));
+    for (const fn of [() => block(6), async () => block(6)]) assert.deepEqual(await hanging(fn), exhausted(spent(5)));
   });
 
   it('of one plugin is not that of another', async () => {
