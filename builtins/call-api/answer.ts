@@ -37,8 +37,7 @@ export function accept(
   exchange: Exchange,
 ): ApiResponse {
   if (status < 200 || status > 299) {
-    const retryAfter = retryAfterOf(headers);
-    const said = { upstreamStatus: status, retryAfter };
+    const said = { upstreamStatus: status, retryAfter: retryAfterOf(headers) };
     if (OF_REQUESTERS.has(status) && hasClientValue(exchange))
       throw failed(`upstream status ${status} to what the client asked for`, 'requester', said);
     throw failed(`upstream status ${status}`, classOfStatus(status), said);

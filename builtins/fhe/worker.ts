@@ -27,8 +27,7 @@ async function encrypt(connection: Connection, task: Task, timeout: number): Pro
     // No proof is made if the client has left meanwhile.
     if (signal.aborted) return { kind: 'cancelled' };
     step = 'encrypting';
-    const ciphertext = await session.encrypt(task, timeout, signal);
-    return { kind: 'done', ciphertext };
+    return { kind: 'done', ciphertext: await session.encrypt(task, timeout, signal) };
   } catch (error) {
     if (signal.aborted) return { kind: 'cancelled' };
     return { kind: 'failed', reason: `${step}: ${reasonOf(error)}` };

@@ -15,8 +15,7 @@ export function areaOn(connection: Connection, prefix: string): StateArea {
       return typeof value === 'string' ? { value } : {};
     },
     takeTokens: async (key, { max, window }, n = 1, debt = 0) => {
-      const words = [max, window, n, debt].map(String);
-      const taken = await connection.run(take, `${prefix}b:${key}`, words);
+      const taken = await connection.run(take, `${prefix}b:${key}`, [max, window, n, debt].map(String));
       const [granted = 0, retryAfter = 0, left = 0] =
         typeof taken === 'string' ? taken.split(' ').map(Number) : unexpected();
       return { granted, retryAfter, left };

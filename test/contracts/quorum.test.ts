@@ -39,8 +39,7 @@ const quorum = (changes: Partial<Settings> = {}, delay = 0): Promise<BaseContrac
 /** Reads as if the latest block were of that time. */
 async function read(contract: BaseContract, name: string, answers: readonly Answer[], time = now): Promise<unknown[]> {
   const { to, data } = await contract.getFunction(name).populateTransaction(answers);
-  const block = { time: toBeHex(time) };
-  const bytes = await chain.provider.send('eth_call', [{ to, data }, 'latest', {}, block]);
+  const bytes = await chain.provider.send('eth_call', [{ to, data }, 'latest', {}, { time: toBeHex(time) }]);
   return [...contract.interface.decodeFunctionResult(name, bytes)];
 }
 

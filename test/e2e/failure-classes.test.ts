@@ -147,8 +147,7 @@ describe('a failure is counted by its class', async () => {
   });
 
   it('once for an answer that several wait for, and by each request that does', async (t) => {
-    const slow = faults.slow(200, faults.serverError());
-    upstream.on('/shared', slow);
+    upstream.on('/shared', faults.slow(200, faults.serverError()));
     const config = oneApi(upstream.url, { shared: { cache: { maxAge: 1000 } } }, { settings: { metrics } });
     const service = await serviceFor(t, config, { env });
     const asked = [0, 1, 2].map(() => service.post('api/shared'));

@@ -140,8 +140,7 @@ describe('calls of an isolated plugin that does not answer', () => {
   );
 
   it('that have not begun move to another process, and each begins exactly once', async (t) => {
-    const wrap = isolatedFiles();
-    const { service, price } = await startWith(t, wrap(spinning), { timeout: 1500 });
+    const { service, price } = await startWith(t, isolatedFiles()(spinning), { timeout: 1500 });
     for (let round = 0; round < 3; round += 1) {
       notes.clear();
       const values = Array.from({ length: 60 }, (_, i) => String(i));

@@ -65,8 +65,7 @@ describe('x402: payments on a real chain', async () => {
     prove(by, { node: TEST_ADDRESS, endpointId: service.ids[`a/${endpoint}`], txHash, expiresAt });
   /** Has the relay change the results of a method. */
   const changing = (method: string, change: Parameters<typeof withResult>[1]) => {
-    const lie = withResult(method, change);
-    rpc.on('/', relay(chain.url, lie));
+    rpc.on('/', relay(chain.url, withResult(method, change)));
   };
   const answered = async (endpoint: string, txHash: string, by = alice) => {
     const { data } = await verifyEncoded(await send(endpoint, await proofFor(endpoint, txHash, by)), TEST_ADDRESS);
@@ -343,7 +342,6 @@ describe('x402: payments on a real chain', async () => {
   });
 
   it('no log shows a proof', () => {
-    const text = JSON.stringify(service.logs);
-    assert.doesNotMatch(text, /signature":|0x[0-9a-f]{130}/);
+    assert.doesNotMatch(JSON.stringify(service.logs), /signature":|0x[0-9a-f]{130}/);
   });
 });

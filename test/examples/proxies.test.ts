@@ -199,8 +199,7 @@ for (const [name, file, start, skip] of [
       const { service, upstream, port } = await startBehind(t, file, 100);
       const front = await begin(t, port);
       upstream.on('/price', (_, response) => void setTimeout(() => response.end('{"price":8}'), 1500));
-      const path = `/endpoints/${service.ids['api/price']}`;
-      assert.equal((await ask(front, path)).status, 200);
+      assert.equal((await ask(front, `/endpoints/${service.ids['api/price']}`)).status, 200);
     });
 
     it('says in the form of the service that it cannot be reached', async (t) => {

@@ -428,8 +428,7 @@ describe('a person on the explorer page', { skip }, async () => {
     assert.equal(await answer.innerText(), `the upstream’s JSON, its numbers as doubles, signed; ${remark}`);
     upstream.json('/kept', { price: 1 });
     await sendsWell();
-    const status = page.locator('.status');
-    assert.match(await status.innerText(), /^200 OK, \d+ ms$/);
+    assert.match(await page.locator('.status').innerText(), /^200 OK, \d+ ms$/);
     upstream.json('/kept', {}, 500);
     await send();
     await page.getByText(/^200 OK, \d+ ms: an older answer, since the upstream fails$/).waitFor();
