@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { statSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { isRecord } from '../../lib/json/value.ts';
 import { errorText } from '../../lib/text.ts';
@@ -27,6 +28,8 @@ const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
 type Env = RootDatabase<string, Buffer>;
 
 interface Opened {
+  /** The file itself, whatever its path leads to by now. */
+  readonly file: string | undefined;
   readonly env: Env;
   readonly values: Table;
   readonly buckets: Table;
@@ -51,6 +54,7 @@ export class LmdbState implements StateEngine {
     return explained(FIELD, this.#path, async () => {
       // Its errors are clearer than those of the library.
       const path = await realFile(FIELD, this.#path);
+      const file = fileAt(path);
       await checkFile(path);
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
@@ -59,7 +63,8 @@ export class LmdbState implements StateEngine {
       const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
-      this.#opened = await this.#transaction(env, () => ({ env, values: table('values'), buckets: table('buckets') }));
+      const tables = () => ({ values: table('values'), buckets: table('buckets') });
+      this.#opened = { env, file, ...(await this.#transaction(env, tables)) };
     });
   }
 
@@ -102,7 +107,12 @@ export class LmdbState implements StateEngine {
     try {
       const opened = this.#opened;
       if (opened === undefined) throw new StateUnavailable('the state file is not open');
-      return await this.#transaction(opened.env, () => run(opened, this.#services.now()));
+      return await this.#transaction(opened.env, () => {
+        // A process that started by now uses the file at the path, which does not know the payments of this one.
+        if (fileAt(this.#path) !== opened.file)
+          throw new StateUnavailable(`the state file ${this.#path} was deleted or replaced: restart all its processes`);
+        return run(opened, this.#services.now());
+      });
     } catch (error) {
       if (error instanceof StateUnavailable) throw error;
       throw new StateUnavailable(`the state file ${this.#path} cannot be written: ${await reasonOf(error)}`);
@@ -127,6 +137,9 @@ export class LmdbState implements StateEngine {
     throw new Error('its newest commit is not to be had, since processes keep opening it');
   }
 }
+
+/** Identifies the file that is at a path now, by device and inode. */
+const fileAt = (path: string) => JSON.stringify(statSync(path, { throwIfNoEntry: false }), ['dev', 'ino']);
 
 /** Whether the current transaction follows the newest commit. */
 function isOnNewest(env: Env): boolean {

@@ -1,7 +1,7 @@
 /** The state file is in a place where it can be. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -55,6 +55,19 @@ describe('the place of the state file', () => {
       await refusal(path),
       `settings.state: ${path} cannot be used (EACCES): let the user of this process read and write it and its directory`,
     );
+  });
+
+  it('must lead to the file that was opened, or a process that starts now would keep state of its own', async (t) => {
+    const path = join(await folder(t), 'state');
+    const area = (await started(t, path)).area('a');
+    await put(area, 'key', '1');
+    await rename(path, `${path}.old`);
+    const gone = { message: `the state file ${path} was deleted or replaced: restart all its processes` };
+    await assert.rejects(area.get('key'), gone);
+    await writeFile(path, '');
+    await assert.rejects(area.compareAndSet('key', '1', '2'), gone);
+    await rename(`${path}.old`, path);
+    assert.equal(await area.get('key'), '1');
   });
 
   it('is that of the file behind a link, which is made if there is none', async (t) => {
