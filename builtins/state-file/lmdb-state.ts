@@ -28,9 +28,9 @@ const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
 type Env = RootDatabase<string, Buffer>;
 
 interface Opened {
-  /** The file itself, whatever its path leads to by now. */
-  readonly file: string | undefined;
   readonly env: Env;
+  /** The file and its `…-lock`, as they were opened, by their paths. */
+  readonly files: ReadonlyMap<string, string | undefined>;
   readonly values: Table;
   readonly buckets: Table;
 }
@@ -62,9 +62,14 @@ export class LmdbState implements StateEngine {
       // No free pages are retained: another process may have taken them since.
       const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
+      const lock = `${path}-lock`;
+      const files = new Map([
+        [this.#path, file],
+        [lock, fileAt(lock)],
+      ]);
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
       const tables = () => ({ values: table('values'), buckets: table('buckets') });
-      this.#opened = { env, file, ...(await this.#transaction(env, tables)) };
+      this.#opened = { env, files, ...(await this.#transaction({ env, files }, tables)) };
     });
   }
 
@@ -107,12 +112,7 @@ export class LmdbState implements StateEngine {
     try {
       const opened = this.#opened;
       if (opened === undefined) throw new StateUnavailable('the state file is not open');
-      return await this.#transaction(opened.env, () => {
-        // A process that started by now uses the file at the path, which does not know the payments of this one.
-        if (fileAt(this.#path) !== opened.file)
-          throw new StateUnavailable(`the state file ${this.#path} was deleted or replaced: restart all its processes`);
-        return run(opened, this.#services.now());
-      });
+      return await this.#transaction(opened, () => run(opened, this.#services.now()));
     } catch (error) {
       if (error instanceof StateUnavailable) throw error;
       throw new StateUnavailable(`the state file ${this.#path} cannot be written: ${await reasonOf(error)}`);
@@ -124,9 +124,15 @@ export class LmdbState implements StateEngine {
    * it began to open. If another commit was made since then, the next transaction would undo that one: it writes nothing, and
    * the file is opened once more.
    */
-  async #transaction<T>(env: Env, run: () => T): Promise<T> {
+  async #transaction<T>({ env, files }: Pick<Opened, 'env' | 'files'>, run: () => T): Promise<T> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const done = await env.transaction(() => (isOnNewest(env) ? { result: run() } : undefined));
+      const done = await env.transaction(() => {
+        // A process that started by now uses the files at the paths: it knows no payment of this one, or does not wait for it.
+        for (const [path, file] of files)
+          if (fileAt(path) !== file)
+            throw new StateUnavailable(`the state file ${path} was deleted or replaced: restart all its processes`);
+        return isOnNewest(env) ? { result: run() } : undefined;
+      });
       if (done !== undefined) return done.result;
       const over = () => {
         this.#renewal = undefined;

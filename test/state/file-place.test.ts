@@ -1,21 +1,16 @@
 /** The state file is in a place where it can be. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { stateFile } from '../../builtins/state-file/index.ts';
-import { engineOn, folder, put, started } from './file-setup.ts';
+import { engineOn, folder, put, SET_BACK, started } from './file-setup.ts';
 
 describe('the place of the state file', () => {
-  const refusal = async (path: string) => {
-    const engine = engineOn(path);
-    return engine.start().then(
-      () => engine.close().then(() => 'started'),
-      ({ message }: Error) => message,
-    );
-  };
+  const refusal = async (path: string) => Object(await engineOn(path).start().catch(Object)).message;
 
   it('is found beside the config file', async (t) => {
     const directory = await folder(t);
@@ -61,13 +56,17 @@ describe('the place of the state file', () => {
     const path = join(await folder(t), 'state');
     const area = (await started(t, path)).area('a');
     await put(area, 'key', '1');
-    await rename(path, `${path}.old`);
-    const gone = { message: `the state file ${path} was deleted or replaced: restart all its processes` };
-    await assert.rejects(area.get('key'), gone);
-    await writeFile(path, '');
-    await assert.rejects(area.compareAndSet('key', '1', '2'), gone);
-    await rename(`${path}.old`, path);
-    assert.equal(await area.get('key'), '1');
+    for (const name of [path, `${path}-lock`]) {
+      await rename(name, `${name}.old`);
+      const gone = { message: `the state file ${name} was deleted or replaced: restart all its processes` };
+      await assert.rejects(area.get('key'), gone);
+      await writeFile(name, '');
+      // A process that opens a new file uses the same lock.
+      spawnSync(process.execPath, ['-e', SET_BACK, `${path}-lock`, '1']);
+      await assert.rejects(area.compareAndSet('key', '1', '2'), gone);
+      await rename(`${name}.old`, name);
+      assert.equal(await area.get('key'), '1');
+    }
   });
 
   it('is that of the file behind a link, which is made if there is none', async (t) => {
