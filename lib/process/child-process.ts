@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readdirSync, writeFile } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, writeFile } from 'node:fs';
 
 const WITH_PARENT = ['--pdeathsig', 'KILL', '--'];
 
@@ -23,20 +23,23 @@ interface OwnedOptions extends SpawnOptions {
   stdio: ('pipe' | 'ignore' | 'ipc')[];
 }
 
+/** What is open as this module is loaded, whether node opened it or what started this process did. */
+const early: ReadonlySet<number> = new Set(existsSync('/dev/fd') ? readdirSync('/dev/fd').map(Number) : []);
+
 /**
  * Returns the channels of a child, with nothing in place of what else this process has open: libraries let children inherit
- * files, such as LMDB that of `settings.state`, and a shell may leave a service pipes. Node's permissions cover neither.
+ * files, such as LMDB that of `settings.state`, and a shell may leave a service pipes and sockets. Node's permissions cover neither.
  */
 function channels(stdio: OwnedOptions['stdio'], nothing: number) {
-  const others = new Set(readdirSync('/dev/fd').map(Number).filter(isNoSocket));
+  const others = new Set(readdirSync('/dev/fd').map(Number).filter(mayBeInherited));
   const length = Math.max(stdio.length, ...[...others].map((fd) => fd + 1));
   return Array.from({ length }, (_, fd) => stdio[fd] ?? (others.has(fd) ? nothing : 'ignore'));
 }
 
-/** There may be thousands of sockets, which are node's own: no child inherits them. */
-function isNoSocket(fd: number): boolean {
+/** There may be thousands of later sockets, which are node's own: no child inherits them. */
+function mayBeInherited(fd: number): boolean {
   try {
-    return !fstatSync(fd).isSocket();
+    return !fstatSync(fd).isSocket() || early.has(fd);
   } catch {
     // The listing's own descriptor is closed by now.
     return false;

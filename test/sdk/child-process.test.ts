@@ -45,13 +45,13 @@ describe('a process of its own', () => {
     assert.equal(await owned.ended, 'ended with code 0');
   });
 
-  it('has no pipe open that this process was started with', async (t) => {
-    const child = "try { fs.writeSync(99, 'from the child'); } catch {}";
+  it('has no pipe or socket open that this process was started with', async (t) => {
+    const child = "for (const fd of [98, 99]) try { fs.writeSync(fd, 'from the child'); } catch {}";
     const script = `
       import { OwnedProcess } from './lib/process/child-process.ts';
       console.log(await new OwnedProcess(['-e', ${JSON.stringify(child)}], ${JSON.stringify(SILENT)}).ended);`;
     const args = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', script];
-    const { ended } = launch(t, 'bash', ['-c', '"$0" "$@" 99>&1 | cat', ...args], { cwd: PACKAGE_ROOT });
+    const { ended } = launch(t, 'bash', ['-c', '{ "$0" "$@" 99>&1 | cat; } 98>&1', ...args], { cwd: PACKAGE_ROOT });
     assert.equal((await ended).stdout, 'ended with code 0\n');
   });
 
