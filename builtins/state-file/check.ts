@@ -21,7 +21,7 @@ export const ENCODINGS = { keyEncoding: 'binary', encoding: 'string' } as const;
 const READ_ALL = `
 const [path, library, databases, encodings] = process.argv.slice(1).map((text) => JSON.parse(text));
 const fs = require('node:fs');
-const env = require(library).open({ path, noSubdir: true, readOnly: true, ...encodings });
+const env = require(library).open({ path, noSubdir: true, readOnly: true, permissionsMode: 0o600, ...encodings });
 let isWhole = true;
 for (const name of env.getStats().entryCount > 0 ? databases : []) {
   const db = env.openDB({ name, ...encodings });

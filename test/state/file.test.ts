@@ -36,6 +36,7 @@ describe('state in a file', () => {
     await put(other, 'gone', undefined);
     await one.takeTokens('bucket', { max: 5, window: 1e9 }, 5);
     await first.close();
+    await rm(`${path}-lock`);
     const engine = await started(t, path);
     assert.deepEqual(await Promise.all(['durable', 'odd', 'gone'].map((key) => engine.area('one').get(key))), [
       'a',
