@@ -38,12 +38,23 @@ function amountOf(value: unknown): bigint {
   return value;
 }
 
-/** Returns a reader that accepts configured endpoints only: plugins look up prepared values by the object. */
-function endpointIn(endpoints: readonly Endpoint[] | undefined): (value: unknown) => Endpoint {
-  const known: ReadonlySet<unknown> | undefined = endpoints && new Set(endpoints);
+/** Returns the endpoint itself, not a copy: plugins look up prepared values by the object. */
+function endpointOf(value: unknown): Endpoint {
+  ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
+  const { id, api, name, mode, auth } = value;
+  hexIn(id, 'id');
+  ensure(isString(api), 'api must be a text');
+  ensure(isString(name), 'name must be a text');
+  ensure(isString(mode), 'mode must be a text');
+  ensure(Array.isArray(auth), 'auth must be a list');
+  return value as unknown as Endpoint;
+}
+
+/** Returns a reader that accepts configured endpoints only: built-ins have prepared values for these alone. */
+function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
+  const known: ReadonlySet<unknown> = new Set(endpoints);
   return (value) => {
-    const isKnown = known === undefined ? isRecord(value) : known.has(value);
-    ensure(isKnown, 'it must be one of services.endpoints, and no copy of one');
+    ensure(known.has(value), 'it must be one of services.endpoints, and no copy of one');
     return value as Endpoint;
   };
 }
@@ -139,7 +150,7 @@ function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestio
 
 /** The facts of the service that plugins' results are checked against. */
 export interface ServiceFacts extends Vouchers {
-  /** The endpoints that `resolve` chooses from; if absent, as in a test of one plugin, any object passes. */
+  /** The endpoints that `resolve` chooses from; if absent, any endpoint of the right shape passes. */
   readonly endpoints?: readonly Endpoint[] | undefined;
 }
 
@@ -160,7 +171,7 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
       allowed: yes,
       amount: amountOf,
       approved: (value) => void yes(value),
-      endpoint: endpointIn(facts.endpoints),
+      endpoint: facts.endpoints === undefined ? endpointOf : oneOf(facts.endpoints),
       parameters: parametersOf,
       variation: variationOf,
       question: questionOf,

@@ -28,13 +28,21 @@ const meant = (name: string, near: string) => `returned a member "${name}", did 
 const cycle: unknown[] = [];
 cycle.push(cycle);
 
+const endpoint = { id: '0x01', api: 'a', name: 'b', mode: 'sync', auth: [], block: {}, apiBlock: {} };
 const reply = { status: 200, body: '{}' };
 const encoded = { bytes: '0x01', field: 'data', value: 1 };
 const signed = { node: '0x01', signature: '0x02' };
 
 const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> = {
   allowed: [false, null, 1, {}].map((value) => [value, shape('it must be true or undefined')] as const),
-  endpoint: [[null, shape('it must be one of services.endpoints, and no copy of one')]],
+  endpoint: [
+    [null, shape('it must be an object {id, api, name, mode, auth, block, apiBlock}')],
+    [{ ...endpoint, id: '01' }, shape('id must be 0x hex')],
+    [{ ...endpoint, api: 1 }, shape('api must be a text')],
+    [{ ...endpoint, name: undefined }, shape('name must be a text')],
+    [{ ...endpoint, mode: {} }, shape('mode must be a text')],
+    [{ ...endpoint, auth: { type: 'free' } }, shape('auth must be a list')],
+  ],
   parameters: [null, 'a', [1]].map((value) => [value, shape('it must be an object of parameters')] as const),
   httpResponse: [
     ['text', shape('it must be an object {status, headers, body}')],
