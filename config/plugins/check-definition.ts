@@ -4,8 +4,9 @@ import type { Observer } from '../../kernel/hooks.ts';
 import { stageNames, stageOf } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
-import { close, closedObject } from '../../plugins-sdk/schema/close.ts';
+import { closedObject } from '../../plugins-sdk/schema/close.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
+import { checkTypes } from '../../plugins-sdk/schema/types.ts';
 import { findingLine } from '../findings.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 import { checkName, isTable } from './simple-plugin.ts';
@@ -108,12 +109,14 @@ function present(value: object): Readonly<Record<string, unknown>> {
 
 /**
  * Checks a plugin with `setup`.
- * @throws PluginProblem when a member is of the wrong type, or unknown; SyntaxError when the schema of a key is wrong.
+ * @throws PluginProblem when a member is of the wrong type, or unknown; SyntaxError when one of its schemas is wrong.
  */
 export function checkDefinition(given: Definition, what = 'the default export'): void {
   checkName(given.name, what);
   checkShape(DEFINITION, present(given), what);
-  for (const { schema } of given.keys ?? []) close(schema);
+  const { keys = [], auth = {}, signers = {}, engines = {} } = given;
+  checkTypes(Object.values(auth));
+  for (const { schema } of [...keys, ...Object.values(signers), ...Object.values(engines)]) checkTypes(schema);
 }
 
 /** Checks and returns the result of a `budget` function. @throws PluginProblem */

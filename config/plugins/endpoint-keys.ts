@@ -3,9 +3,9 @@ import { deepFreeze } from '../../lib/objects.ts';
 import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
 import { insideOf, withKeys } from '../../plugins-sdk/hooks/context.ts';
-import { close } from '../../plugins-sdk/schema/close.ts';
 import { withDefaults } from '../../plugins-sdk/schema/own-config.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
+import { checkTypes } from '../../plugins-sdk/schema/types.ts';
 import { PluginProblem } from './plugin-problem.ts';
 
 /**
@@ -14,7 +14,8 @@ import { PluginProblem } from './plugin-problem.ts';
  */
 export function simpleKeys(exported: unknown = {}): readonly ConfigKey[] {
   if (!isEndpointKeys(exported)) throw new PluginProblem('its "keys" must be an object of schemas by name');
-  return Object.entries(exported).map(([name, schema]) => optionalKey('apiOrEndpoint', name, close(schema)));
+  checkTypes(Object.values(exported));
+  return Object.entries(exported).map(([name, schema]) => optionalKey('apiOrEndpoint', name, schema));
 }
 
 function isEndpointKeys(value: unknown): value is EndpointKeys {

@@ -6,6 +6,7 @@ import { type ConvertLeaf, convert, shortDurations } from './convert.ts';
 import { explain } from './explain.ts';
 import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
 import { childPath, isRecord } from './path.ts';
+import { checkTypes } from './types.ts';
 
 /** A plugin's `config` block. */
 export interface Block {
@@ -52,6 +53,7 @@ function isParser(schema: unknown): schema is { parse(value: unknown): unknown }
 }
 
 function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block) {
+  checkTypes(schema);
   const closed = close(schema);
   // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
   const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));

@@ -239,10 +239,8 @@ test('a process that reports what is nested too deeply is ended before the servi
 });
 
 test('a result of as many levels as any hook may return arrives', async (t) => {
-  const { isolate } = await started(
-    t,
-    'onBeforeSign: () => { let data = 1; for (let i = 1; i < 256; i++) data = [data]; return { data }; }',
-  );
+  const hook = 'onBeforeSign: () => { let data = 1; for (let i = 1; i < 256; i++) data = [data]; return { data }; }';
+  const { isolate } = await started(t, hook);
   assert.equal(JSON.stringify(await isolate.call('onBeforeSign', {})).match(/\[/g)?.length, 255);
 });
 
