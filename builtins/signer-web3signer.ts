@@ -71,7 +71,8 @@ async function connect(client: HttpClient, target: HttpTarget, address: Address)
   return async (statement, signal) => {
     // web3signer signs the keccak256 of `data`.
     const body = JSON.stringify({ data: toHex(statement.preimage()) });
-    return normalizedSignature((await ask(client, target, { method: 'POST', path, body, ...limits, signal })).trim());
+    const text = await ask(client, target, { method: 'POST', path, body, ...limits, signal });
+    return normalizedSignature(text.trim());
   };
 }
 

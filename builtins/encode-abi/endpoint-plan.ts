@@ -42,7 +42,8 @@ export function choose({ pinned, delegated }: Prepared, parameters: Parameters, 
   // Reports a missing parameter before any is parsed.
   const texts = delegated.map((field) => [field, reservedText(field, parameters, exchange)] as const);
   try {
-    return planOf(Object.assign({}, pinned, ...texts.map(([field, text]) => readList(field, text, 'requester'))));
+    const chosen = texts.map(([field, text]) => readList(field, text, 'requester'));
+    return planOf(Object.assign({}, pinned, ...chosen));
   } catch (cause) {
     if (!(cause instanceof PlanError)) throw cause;
     // The requester is blamed for a field that was delegated to it, never for one that the operator pinned.

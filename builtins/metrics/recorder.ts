@@ -41,7 +41,8 @@ export class Recorder implements MeterSink {
   /** Returns all measurements in Prometheus's text format, version 0.0.4. */
   async text(): Promise<string> {
     if (this.#workers === undefined) return this.#all().metrics();
-    return AggregatorRegistry.aggregate((await this.#workers.gather(TOPIC)).filter(Array.isArray)).metrics();
+    const measured = await this.#workers.gather(TOPIC);
+    return AggregatorRegistry.aggregate(measured.filter(Array.isArray)).metrics();
   }
 
   counter(instrument: Instrument): Measure {

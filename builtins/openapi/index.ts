@@ -15,7 +15,7 @@ export const openapi = definePlugin({
     return { info, servers: servers.map((url) => ({ url })) };
   },
   setup({ config, describe }) {
-    if ((openapiKey.in(config) ?? false) === false) return {};
+    if (!openapiKey.in(config)) return {};
     const body = JsonText.stringify(describe().document);
     return { routes: [{ method: 'GET', path: '/openapi.json', admit: true, handle: () => ({ status: 200, body }) }] };
   },

@@ -134,7 +134,8 @@ export class Payments {
    */
   async advance(ticket: Ticket, state: 'redeemed' | 'settling', life: number): Promise<boolean> {
     const change = (mark: Mark): Mark => ({ ...mark, state });
-    return (await this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) }))?.by === ticket.token;
+    const mark = await this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) });
+    return mark?.by === ticket.token;
   }
 
   /** Ends the hold of a request that failed, and restores the mark before it. @param lost as in {@link End}. */

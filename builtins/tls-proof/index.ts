@@ -142,7 +142,8 @@ function proving(services: Services, gateway: Gateway, trusted?: readonly string
   const prove = async (asked: GatewayRequest, signal: AbortSignal) => {
     const { headers: _, ...request } = asked;
     if (isAmbiguous(request)) throw new NoProof('the request holds * or {{, which no claim can vouch for');
-    const proof = checkProof(await askGateway(gateway, asked, signal), { request, attestors, now: now() });
+    const answer = await askGateway(gateway, asked, signal);
+    const proof = checkProof(answer, { request, attestors, now: now() });
     counted({ outcome: 'attached' }, 1);
     return proof;
   };

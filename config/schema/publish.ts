@@ -54,7 +54,8 @@ function keywordAsWritten(keyword: string, value: unknown): [string, unknown][] 
   if (keyword === 'items' && Array.isArray(value)) return [...keywordAsWritten('prefixItems', value), ['items', false]];
   if (OF_ONE.includes(keyword)) return [[keyword, asWritten(value)]];
   if (OF_MEMBERS.includes(keyword) && isRecord(value)) {
-    return [[keyword, Object.fromEntries(Object.entries(value).map(([key, member]) => [key, asWritten(member)]))]];
+    const members = Object.entries(value).map(([key, member]) => [key, asWritten(member)]);
+    return [[keyword, Object.fromEntries(members)]];
   }
   if (!OF_LIST.includes(keyword) || !Array.isArray(value)) return [[keyword, value]];
   return [[keyword === 'oneOf' ? 'anyOf' : keyword, value.map(asWritten)]];
