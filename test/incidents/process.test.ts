@@ -36,7 +36,8 @@ describe('an incident', { skip: withoutPromtool }, () => {
       process.getBuiltinModule('v8').setFlagsFromString('--expose-gc');
       process.getBuiltinModule('vm').runInNewContext('gc')();
       globalThis.kept = [];
-      while (process.memoryUsage().heapUsed < 0.93 * 2 ** 28) kept.push(Array(10_000).fill(kept.length + 0.5));`;
+      // Large objects leave no gaps between them: with gaps the heap would be full before that much of it is used.
+      while (process.memoryUsage().heapUsed < 0.93 * 2 ** 28) kept.push(Array(50_000).fill(kept.length + 0.5));`;
     const { take, before } = await start(t, fill, '', { NODE_OPTIONS: '--max-old-space-size=256' });
     const after = await take();
     await assertFires(t, [before, { scrape: after, minutes: 3 }], ['HeapNearlyFull']);
