@@ -8,8 +8,8 @@ import type { Connections } from './limits.ts';
 const POLL_INTERVAL_MS = 20;
 /** Milliseconds without a new connection after which a worker closes, and the most that it waits for them. */
 const WORKER_WAITS_MS = { quiet: 10, most: 100 };
-/** Most connections that are still accepted just before a server closes: more than its queue holds, which is 511. */
-const MOST_WAITING = 1000;
+/** Most connections that are still accepted just before a server closes: more than its queue holds, which is 4,096. */
+const MOST_WAITING = 5000;
 
 /**
  * Stops a server, and resolves once every connection is closed. For `delay` it still accepts connections, and every response

@@ -17,7 +17,8 @@ export function listen(server: Server, { port, host, path }: ListenAddress): Pro
       const why = error.code === 'EADDRINUSE' ? 'the port is in use' : (error.code ?? error.message);
       reject(new Error(`cannot listen on ${host}:${port}: ${why}${cure}`));
     });
-    server.listen({ port, host }, resolve);
+    // Connections that may wait to be accepted; the system may allow fewer. A client that finds no room tries again after seconds.
+    server.listen({ port, host, backlog: 4096 }, resolve);
   });
 }
 

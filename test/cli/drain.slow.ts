@@ -61,7 +61,7 @@ describe('SIGTERM', () => {
     // While it stands still, its system takes the connections and what comes on them.
     running.child.kill('SIGSTOP');
     const sent = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
-    // Fewer than node has the system queue, which are 511.
+    // Fewer than the system queues.
     const clients = Array.from({ length: 200 }, () => openRaw(url));
     await Promise.all(clients.map((client) => client.sent(sent)));
     running.child.kill('SIGTERM');

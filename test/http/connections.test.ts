@@ -1,9 +1,13 @@
 /** A connection has a bounded number of requests under way, and ends with the answer to its last one. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import cluster from 'node:cluster';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { drain } from '../../http/drain.ts';
+import { listen, urlOf } from '../../lib/http/listen.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
 import { openRaw, type RawConnection } from '../support/raw-http.ts';
 import { GET, gets, pipelined, reply, startTestServer } from './server.ts';
@@ -65,6 +69,19 @@ describe('the requests of a connection', () => {
     assert.match(await client.closed, /Connection: close\r\n\r\n<\/upgrade>$/);
     assert.equal(server.arrived.length, 1);
   });
+});
+
+it('connections that come all at once wait to be accepted, and for no second packet', async (t) => {
+  const most = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
+  if (most < 1000) return t.skip('the system lets fewer wait');
+  const server = createServer();
+  await listen(server, { host: '127.0.0.1', port: 0 });
+  t.after(() => server.close());
+  const client = `
+    const open = () => new Promise((resolve) => require('net').connect(${new URL(urlOf(server)).port}, '127.0.0.1', resolve));
+    Promise.all(Array.from({ length: 1000 }, open)).then(() => process.exit());`;
+  // This process accepts none meanwhile.
+  assert.equal(spawnSync(process.execPath, ['-e', client], { timeout: 10_000 }).status, 0);
 });
 
 describe('a connection of a server that stops', () => {

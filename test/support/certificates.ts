@@ -28,29 +28,23 @@ function newKey(file: string): string[] {
   return ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', file];
 }
 
+/** Makes keys and certificates in a folder. @param by the authority that signs them, for so many days. */
+function signing(file: (name: string) => string, by: string, days: number) {
+  const authority = ['-CA', file(`${by}.pem`), '-CAkey', file(`${by}.key`), '-CAcreateserial', '-days', `${days}`];
+  return (of: string, name: string, extensions: string) => {
+    openssl('req', ...newKey(file(`${of}.key`)), '-subj', `/CN=${name}`, '-out', file('request.pem'));
+    const rest = ['-extfile', file(extensions), '-out', file(`${of}.pem`)];
+    openssl('x509', '-req', '-in', file('request.pem'), ...authority, ...rest);
+  };
+}
+
 /** PEM texts of a root, of an authority below it, and of a certificate that this one has made for a name. */
 export async function chainFor(t: TestContext, name: string) {
   const folder = await folderWith(t, { leaf: `subjectAltName=${name}\n`, authority: 'basicConstraints=CA:TRUE\n' });
   const file = (of: string) => join(folder, of);
   openssl('req', '-x509', ...newKey(file('root.key')), '-days', '1', '-subj', '/CN=root', '-out', file('root.pem'));
-  for (const [of, by, extensions] of [
-    ['middle', 'root', 'authority'],
-    ['cert', 'middle', 'leaf'],
-  ] as const) {
-    openssl('req', ...newKey(file(`${of}.key`)), '-subj', `/CN=${of}`, '-out', file('request.pem'));
-    const by509 = ['-CA', file(`${by}.pem`), '-CAkey', file(`${by}.key`), '-CAcreateserial', '-days', '1'];
-    openssl(
-      'x509',
-      '-req',
-      '-in',
-      file('request.pem'),
-      ...by509,
-      '-extfile',
-      file(extensions),
-      '-out',
-      file(`${of}.pem`),
-    );
-  }
+  signing(file, 'root', 1)('middle', 'middle', 'authority');
+  signing(file, 'middle', 1)('cert', 'cert', 'leaf');
   const [root = '', intermediate = '', cert = '', key = ''] = await Promise.all(
     ['root.pem', 'middle.pem', 'cert.pem', 'cert.key'].map((of) => readFile(file(of), 'utf8')),
   );
@@ -61,20 +55,8 @@ export async function chainFor(t: TestContext, name: string) {
 export async function certificatesOf(t: TestContext, days: number, names: readonly string[]): Promise<Certificates> {
   const folder = await folderWith(t, { extensions: `subjectAltName=${names.join(',')}\n` });
   const file = (name: string) => join(folder, name);
-  const key = (name: string) => newKey(file(name));
-  openssl('req', '-x509', ...key('ca.key'), '-days', '1', '-subj', '/CN=private authority', '-out', file('ca.pem'));
-  openssl('req', ...key('key.pem'), '-subj', '/CN=service', '-out', file('request.pem'));
-  const signed = ['-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', `${days}`];
-  openssl(
-    'x509',
-    '-req',
-    '-in',
-    file('request.pem'),
-    ...signed,
-    '-extfile',
-    file('extensions'),
-    '-out',
-    file('cert.pem'),
-  );
-  return { ca: file('ca.pem'), cert: file('cert.pem'), key: file('key.pem') };
+  const of = ['-subj', '/CN=private authority', '-out', file('ca.pem')];
+  openssl('req', '-x509', ...newKey(file('ca.key')), '-days', '1', ...of);
+  signing(file, 'ca', days)('cert', 'service', 'extensions');
+  return { ca: file('ca.pem'), cert: file('cert.pem'), key: file('cert.key') };
 }
