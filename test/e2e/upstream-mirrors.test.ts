@@ -1,7 +1,7 @@
 /** `apis[].mirrors` are asked where the host before fails. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { assertRefused } from '../support/http.ts';
+import { assertRefused, rawDataOf } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrape } from '../support/metrics.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
@@ -29,11 +29,6 @@ describe('mirrors', async () => {
   };
   /** Who was asked, as a list of paths each. */
   const asked = () => hosts.map((each) => each.requests.splice(0).map(({ path }) => path));
-  const value = async (response: Response) => {
-    const { rawData, error } = JSON.parse(await response.text());
-    assert.equal(response.status, 200, error);
-    return rawData;
-  };
 
   for (const [what, failing] of Object.entries({
     'answers 500': faults.serverError(),
@@ -44,7 +39,7 @@ describe('mirrors', async () => {
   })) {
     it(`are asked where the first ${what}: same path, query and headers`, async () => {
       answers(failing);
-      assert.equal(await value(await service.post('api/e', { q: 'a b' })), 2);
+      assert.equal(await rawDataOf(await service.post('api/e', { q: 'a b' })), 2);
       assert.equal(second.requests[0]?.headers['x-key'], 'k');
       assert.deepEqual(asked(), [['/v1/e?q=a%20b'], ['/v2/e?q=a%20b'], []]);
     });
@@ -52,7 +47,7 @@ describe('mirrors', async () => {
 
   it('are not asked while the first answers, nor where it refuses what is asked', async () => {
     answers();
-    assert.equal(await value(await service.post('api/e')), 1);
+    assert.equal(await rawDataOf(await service.post('api/e')), 1);
     answers(faults.empty(404));
     await assertRefused(await service.post('api/e'), 502, 'API call failed');
     assert.deepEqual(asked(), [['/v1/e', '/v1/e'], [], []]);
@@ -71,9 +66,9 @@ describe('mirrors', async () => {
 
   it('come first while a host that failed rests', async () => {
     answers(faults.serverError());
-    assert.equal(await value(await service.post('api/e')), 2);
+    assert.equal(await rawDataOf(await service.post('api/e')), 2);
     answers();
-    assert.equal(await value(await service.post('api/e')), 2);
+    assert.equal(await rawDataOf(await service.post('api/e')), 2);
     assert.deepEqual(asked(), [['/v1/e'], ['/v2/e', '/v2/e'], []]);
   });
 
@@ -95,7 +90,7 @@ describe('mirrors', async () => {
 
   it('are counted', async () => {
     answers(faults.serverError(), faults.serverError());
-    assert.equal(await value(await service.post('api/e')), 3);
+    assert.equal(await rawDataOf(await service.post('api/e')), 3);
     const found = await scrape(service);
     assert.deepEqual(found.table('upstream_failovers_total'), { api: 2 });
   });

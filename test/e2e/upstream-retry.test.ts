@@ -1,7 +1,7 @@
 /** `apis[].retry` calls an upstream again after failures that may pass, within the API's timeout. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { assertRefused, endpointUrl } from '../support/http.ts';
+import { assertRefused, endpointUrl, rawDataOf } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
@@ -26,11 +26,6 @@ describe('retry', async () => {
 
   const answers = (...handlers: Handler[]) => upstream.on('*', inTurn(...handlers));
   const asked = () => upstream.requests.length;
-  const value = async (response: Response) => {
-    const { rawData, error } = JSON.parse(await response.text());
-    assert.equal(response.status, 200, error);
-    return rawData;
-  };
 
   const passing = {
     'a 500': faults.serverError(),
@@ -42,7 +37,7 @@ describe('retry', async () => {
   for (const [what, failing] of Object.entries(passing)) {
     it(`calls again after ${what}`, async () => {
       answers(failing, faults.json(7));
-      assert.equal(await value(await service.post('api/e')), 7);
+      assert.equal(await rawDataOf(await service.post('api/e')), 7);
       assert.equal(asked(), 2);
     });
   }
@@ -65,7 +60,7 @@ describe('retry', async () => {
       };
     const limited: Handler = (_req, res) => void res.writeHead(429, { 'Retry-After': '1' }).end();
     answers(timed(faults.serverError()), timed(limited), timed(faults.json(7)));
-    assert.equal(await value(await service.post('api/e')), 7);
+    assert.equal(await rawDataOf(await service.post('api/e')), 7);
     const [first = 0, second = 0, third = 0] = times;
     // The time is the promise here: a call that comes sooner breaks it, a later one does not.
     assert.ok(second - first >= 45, `${second - first} ms`);
@@ -93,7 +88,7 @@ describe('retry', async () => {
     await assertRefused(await service.post('api/posted'), 502, 'API call failed');
     assert.equal(asked(), 1);
     answers(faults.serverError(), faults.json(7));
-    assert.equal(await value(await service.post('api/allowed')), 7);
+    assert.equal(await rawDataOf(await service.post('api/allowed')), 7);
     assert.equal(asked(), 3);
   });
 
@@ -102,7 +97,7 @@ describe('retry', async () => {
     await assertRefused(await service.post('api/timeouts'), 502, 'API call failed');
     assert.equal(asked(), 1);
     answers(faults.hang(), faults.json(7));
-    assert.equal(await value(await service.post('api/timeouts')), 7);
+    assert.equal(await rawDataOf(await service.post('api/timeouts')), 7);
     assert.equal(asked(), 3);
   });
 
@@ -113,7 +108,7 @@ describe('retry', async () => {
     await leave();
     await upstream.untilIdle();
     answers(faults.json(8));
-    assert.equal(await value(await service.post('api/e')), 8);
+    assert.equal(await rawDataOf(await service.post('api/e')), 8);
   });
 });
 

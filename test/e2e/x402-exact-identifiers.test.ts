@@ -11,7 +11,7 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { costsTo, shopFor } from '../support/x402-shop.ts';
 
 describe('x402-exact: payments with an identifier', async () => {
   const shop = await shopFor(suite);
@@ -33,11 +33,7 @@ describe('x402-exact: payments with an identifier', async () => {
   const send = (payload: object, parameters: object = {}, endpoint = 'a/e') =>
     service.post(endpoint, parameters, paidBy(payload));
   /** Asserts that just so much was paid meanwhile. */
-  const costs = async (amount: bigint, work: () => Promise<unknown>) => {
-    const before = await shop.market.balance(alice.address);
-    await work();
-    assert.equal(await shop.market.balance(alice.address), before - amount);
-  };
+  const costs = costsTo(shop.market, alice);
 
   it('are offered as the library declares them', async () => {
     const { extensions } = await askedFor(await service.post('a/e'));

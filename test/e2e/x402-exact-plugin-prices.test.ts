@@ -8,7 +8,7 @@ import { pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { askedFor, exactTerms, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { costsTo, shopFor } from '../support/x402-shop.ts';
 
 /** Says what it is told to. */
 const PRICER = `import { Refusal } from 'signed-data-proxy/plugins-sdk';
@@ -52,11 +52,7 @@ describe('x402-exact: prices by a plugin', async () => {
   };
   const service = await serviceFor(suite, shop.config(endpoints, { settings: { plugins, openapi: true } }), { files });
 
-  const costs = async (amount: bigint, work: () => Promise<unknown>) => {
-    const before = await shop.market.balance(alice.address);
-    await work();
-    assert.equal(before - (await shop.market.balance(alice.address)), amount);
-  };
+  const costs = costsTo(shop.market, alice);
 
   it('a wallet pays what the plugin says of its request', async () => {
     for (const n of ['1', '4321', '5000'])

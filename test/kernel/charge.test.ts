@@ -3,11 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Charge } from '../../kernel/charge.ts';
 import { deferred } from '../../lib/time.ts';
-
-function block(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
-}
+import { block } from '../support/fuzz/situation.ts';
 
 describe('a charge', () => {
   it('counts a call that comes after one whose free work still goes on', async () => {

@@ -7,9 +7,9 @@ import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { register } from '../../kernel/registry.ts';
 import type { CallContext } from '../../kernel/values.ts';
 import type { ErrorContext, HookContext } from '../../plugins-sdk/hooks/contexts.ts';
+import { block } from '../support/fuzz/situation.ts';
 import {
   ask,
-  block,
   closedInner,
   contracts,
   dropping,

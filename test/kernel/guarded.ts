@@ -168,12 +168,6 @@ export function thenable(then: unknown): object {
   return Object.fromEntries([['then', then]]);
 }
 
-/** Blocks the event loop for at least so many milliseconds. */
-export function block(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
-}
-
 /** `test/sdk/result-checks.test.ts` has the texts. */
 export const WRONG_SHAPE =
   /^plugin "p": Error: returned an? (?:something|answer|generator)|returned something of the wrong shape/;

@@ -18,7 +18,6 @@ import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { markChecked } from '../../plugins-sdk/signing/signed.ts';
 import type { AroundCall } from '../../plugins-sdk/stage-functions.ts';
 import { turns } from '../support/fuzz/situation.ts';
-import { eventually } from '../support/wait.ts';
 
 const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
@@ -228,27 +227,6 @@ describe('what a mode has given up on', () => {
     await running;
     assert.deepEqual(seen, ['signed', 'refused', 'the request has ended']);
   });
-});
-
-it('a stop waits for shared work, also when all who waited for it have left', async () => {
-  const seen: string[] = [];
-  const { held, release } = heldWork();
-  const callApi = (_: unknown, __: unknown, { share }: { share(key: string, work: () => unknown): unknown }) =>
-    share('key', async () => {
-      seen.push('begun');
-      await held;
-      seen.push('ended');
-      return { data: 1, status: 200 };
-    });
-  const { pipeline, exchange, response } = begin('sync', { callApi });
-  await eventually(() => seen.length > 0);
-  control.disconnect(exchange);
-  await assert.rejects(response, { status: 499 });
-  const stopped = pipeline.drained().then(() => seen.push('stopped'));
-  await setImmediate();
-  release();
-  await stopped;
-  assert.deepEqual(seen, ['begun', 'ended', 'stopped']);
 });
 
 it('the rest of the pipeline may fail although the mode has dropped it', async () => {

@@ -12,6 +12,7 @@ import * as sdk from '../../plugins-sdk/index.ts';
 import { perMethod, Refusal } from '../../plugins-sdk/index.ts';
 import * as testing from '../../service/testing.ts';
 import { complaintsOf } from '../support/complaints.ts';
+import { block } from '../support/fuzz/situation.ts';
 
 const { testEndpoint, testPlugin } = testing;
 
@@ -26,11 +27,6 @@ function withHooks(hooks: Partial<PublicHooks>, options?: Parameters<typeof test
 const never = () => new Promise<never>(() => undefined);
 
 /** Blocks the event loop for at least so many milliseconds. */
-function block(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
-}
-
 /** All that a hook got, its lazy members evaluated. */
 function recorder() {
   const seen: Array<Record<string, unknown>> = [];

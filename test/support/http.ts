@@ -20,6 +20,13 @@ export function assertRouteHeaders({ headers }: Response): void {
   assert.equal(headers.get('access-control-allow-origin'), '*');
 }
 
+/** What the upstream said, in an answer of an endpoint without an encoding. */
+export async function rawDataOf(response: Response) {
+  const { rawData, error } = JSON.parse(await response.text());
+  assert.equal(response.status, 200, error);
+  return rawData;
+}
+
 /** URL of an endpoint by its name in the config. */
 export function endpointUrl(service: RunningService, name: string): string {
   const id = service.ids[name];

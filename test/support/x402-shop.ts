@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type Chain, startChain } from './chain.ts';
 import { endsWith, type Lifetime } from './lifetime.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
@@ -49,6 +50,15 @@ export async function openShop(): Promise<Shop> {
       await Promise.all([upstream.close(), facilitator.close()]);
       await chain.stop();
     },
+  };
+}
+
+/** Makes the assertion that just so much was paid by an account while work was done. */
+export function costsTo(market: Market, { address }: { readonly address: string }) {
+  return async (amount: bigint, work: () => Promise<unknown>) => {
+    const before = await market.balance(address);
+    await work();
+    assert.equal(before - (await market.balance(address)), amount);
   };
 }
 

@@ -9,7 +9,7 @@ import { callOf, postMcp } from '../../support/mcp.ts';
 import { serviceFor, TEST_ADDRESS } from '../../support/service.ts';
 import { verifyEncoded } from '../../support/verify.ts';
 import { askedFor, exactTerms, paidBy, payingFetch, payloadFor, settledAs } from '../../support/x402-exact.ts';
-import { shopFor } from '../../support/x402-shop.ts';
+import { costsTo, shopFor } from '../../support/x402-shop.ts';
 
 const PARAMETERS = [
   { name: 'symbols', default: 'ETH' },
@@ -53,11 +53,7 @@ describe('tariff', async () => {
       body: JSON.stringify({ parameters }),
     });
   /** Asserts that just so much was paid meanwhile. */
-  const costs = async (amount: bigint, work: () => Promise<unknown>) => {
-    const before = await shop.market.balance(alice.address);
-    await work();
-    assert.equal(before - (await shop.market.balance(alice.address)), amount);
-  };
+  const costs = costsTo(shop.market, alice);
 
   it('the terms are those of the very request', async () => {
     const prices: [object | undefined, string][] = [
