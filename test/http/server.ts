@@ -7,6 +7,8 @@ import { eventually } from '../support/wait.ts';
 
 export const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 export const MEBIBYTE = 'x'.repeat(1024 * 1024);
+/** More than the system's buffers take. */
+export const BIG = MEBIBYTE.repeat(16);
 
 type Bounds = ConstructorParameters<typeof Connections>[2];
 
@@ -76,6 +78,16 @@ export async function startTestServer(
   const at = (path: string) =>
     eventually(() => arrived.find(({ request }) => request.url === path), `the request for ${path}`);
   return { url: `http://${host}`, server, connections, arrived, closed, open, at, until };
+}
+
+/**
+ * Resolves when a client that reads nothing has lost its connection: one that was timed before has lost it, too.
+ * @param server answers `/deaf` with {@link BIG}.
+ */
+export async function untilOneStalls(t: TestContext, server: TestServer): Promise<void> {
+  deaf(t, server.url, gets('/deaf'));
+  const { response } = await server.at('/deaf');
+  await server.until(() => server.closed.has(response));
 }
 
 /** Answers with a body. */

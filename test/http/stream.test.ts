@@ -4,10 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { pour, send } from '../../http/send.ts';
 
 import { openRaw } from '../support/raw-http.ts';
-import { type Arrived, deaf, gets, MEBIBYTE, reply, startTestServer } from './server.ts';
-
-/** More than the system's buffers take. */
-const BIG = MEBIBYTE.repeat(16);
+import { type Arrived, BIG, deaf, gets, reply, startTestServer, untilOneStalls } from './server.ts';
 
 /** A server that streams at `/stream` what the test pushes, and answers `/deaf` with more than the system's buffers take. */
 async function startStreaming(t: TestContext, bounds: Parameters<typeof startTestServer>[1]) {
@@ -41,13 +38,7 @@ async function startStreaming(t: TestContext, bounds: Parameters<typeof startTes
     await server.until(() => waiting.length === count);
     give(chunk);
   };
-  /** Resolves when a client that reads nothing has lost its connection. */
-  const untilOneStalls = async () => {
-    deaf(t, server.url, gets('/deaf'));
-    const { response } = await server.at('/deaf');
-    await server.until(() => server.closed.has(response));
-  };
-  return { ...server, waiting, push, untilOneStalls, returns: () => returns };
+  return { ...server, waiting, push, returns: () => returns };
 }
 
 describe('a stream', () => {
@@ -71,7 +62,7 @@ describe('a stream', () => {
     client.write(gets('/stream'));
     await server.push('<one>', 1);
     await client.until((text) => text.includes('<one>'));
-    await server.untilOneStalls();
+    await untilOneStalls(t, server);
     await server.push('<two>', 2);
     await client.until((text) => text.includes('<two>'));
     assert.equal(server.returns(), 0);
@@ -106,7 +97,7 @@ describe('a stream', () => {
     const client = openRaw(server.url);
     client.write(gets('/slow', '/stream'));
     await server.push('<one>', 1);
-    await server.untilOneStalls();
+    await untilOneStalls(t, server);
     assert.equal(server.waiting.length, 1);
     reply(await server.at('/slow'), '<slow>');
     await client.until((text) => /<slow>[\s\S]*<one>/.test(text));

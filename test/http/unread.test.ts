@@ -2,23 +2,24 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { openRaw } from '../support/raw-http.ts';
-import { deaf, GET, gets, MEBIBYTE, pipelined, reply, startTestServer, type TestServer } from './server.ts';
-
-/** More than the system's buffers take. */
-const BIG = MEBIBYTE.repeat(16);
+import {
+  BIG,
+  deaf,
+  GET,
+  gets,
+  MEBIBYTE,
+  pipelined,
+  reply,
+  startTestServer,
+  type TestServer,
+  untilOneStalls,
+} from './server.ts';
 
 /** A server that answers `/deaf` at once, with more than the system's buffers take. */
 function startAnsweringBig(t: TestContext, stall: number): Promise<TestServer> {
   return startTestServer(t, { stall }, (arrived) => {
     if (arrived.request.url === '/deaf') reply(arrived, BIG);
   });
-}
-
-/** Resolves when a client that reads nothing has lost its connection: one that was timed before has lost it, too. */
-async function untilOneStalls(t: TestContext, server: TestServer): Promise<void> {
-  deaf(t, server.url, gets('/deaf'));
-  const { response } = await server.at('/deaf');
-  await server.until(() => server.closed.has(response));
 }
 
 describe('answers that their clients do not take', () => {
@@ -42,15 +43,18 @@ describe('answers that their clients do not take', () => {
 describe('a client that takes what it is sent', () => {
   it('is not timed while its next answer is made', async (t) => {
     const server = await startAnsweringBig(t, 1000);
-    const client = openRaw(server.url);
-    client.write(gets('/big', '/slow'));
+    const client = deaf(t, server.url, gets('/big', '/slow'));
     const [big, slow] = [await server.at('/big'), await server.at('/slow')];
+    const { socket } = big.request;
     reply(big, BIG);
+    // It is timed as long as it reads nothing.
+    await server.until(() => socket.timeout === 1000);
+    let end = '';
+    client.on('data', (chunk) => (end = String(chunk).slice(-6))).resume();
     await server.until(() => server.closed.has(big.response));
     await untilOneStalls(t, server);
     reply(slow, '<slow>');
-    await client.until((text) => text.endsWith('<slow>'));
-    client.destroy();
+    await server.until(() => end === '<slow>');
   });
 
   it('is not timed while an answer waits behind one that is being made', async (t) => {
