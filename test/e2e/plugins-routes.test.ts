@@ -23,6 +23,7 @@ export default {
       { method: 'POST', path: '/own/:name', admit: false, handle: () => text('posted') },
       { method: 'GET', path: '/nothing', admit: false, handle: () => text('nothing') },
       { method: 'GET', path: '/replace', admit: false, handle: () => text('replace') },
+      ...[204, 304].map((status) => ({ method: 'GET', path: '/empty/' + status, admit: false, handle: () => ({ status, body: '' }) })),
       ...['Transfer-Encoding', 'content-length', 'CONNECTION', 'Keep-Alive', 'Upgrade', 'Trailer', 'TE'].map((name) => ({
         method: 'GET', path: '/framing/' + name, admit: false,
         handle: () => ({ ...text('framed'), headers: { [name]: name === 'content-length' ? '3' : 'chunked' } }),
@@ -66,6 +67,13 @@ describe('routes of plugins', async () => {
     assert.equal(preflight.status, 204);
     const head = await get('/elsewhere', { method: 'HEAD' });
     assert.deepEqual([head.status, head.headers.get('content-type'), await head.text()], [200, 'text/plain', '']);
+  });
+
+  it('have no length where the status stands for no content', async () => {
+    for (const status of [204, 304]) {
+      const empty = await get(`/empty/${status}`);
+      assert.deepEqual([empty.status, empty.headers.get('content-length')], [status, null]);
+    }
   });
 
   it('cannot frame their own messages', async () => {
