@@ -29,6 +29,8 @@ describe('clients that miss the cache at the same time share one upstream call',
   };
   const { upstream, service, post } = await served(suite, endpoints, {
     answers: { '*': hold },
+    // Longer than any wait of a test: what ends a call is that its clients have left.
+    api: { timeout: 120_000 },
     sources: { arrivals: puppetFile('arrivals', ['onHttpRequest', 'onAfterApiCall']) },
   });
 
