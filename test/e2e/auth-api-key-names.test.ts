@@ -22,9 +22,9 @@ describe('API keys with names', { concurrency: 4 }, async () => {
     const [two] = oneApi(upstream.url, { q: {} }, { api: { name: 'two', auth } }).apis;
     return { settings: { metrics: { port: 0 } }, apis: [one, two] };
   };
-  const named = (name: string, key: string, max?: number) => ({
+  const named = (name: string, key: string, max?: number, window = HOUR) => ({
     ...{ name, key },
-    ...(max !== undefined && { rateLimit: { window: HOUR, max } }),
+    ...(max !== undefined && { rateLimit: { window, max } }),
   });
 
   const ask = (service: RunningService, key: string, endpoint = 'one/p') =>
@@ -68,14 +68,15 @@ describe('API keys with names', { concurrency: 4 }, async () => {
   });
 
   it('keep to their limit over a reload, and get a new one when it changes', async (t) => {
-    const withLimit = (max: number) => configOf([named('ada', ADA, max)]);
+    const withLimit = (max: number, window = HOUR) => configOf([named('ada', ADA, max, window)]);
     const service = await serviceFor(t, withLimit(1));
     assert.equal((await ask(service, ADA)).status, 200);
-    for (const [max, status] of [
-      [1, 429],
-      [2, 200],
+    for (const [max, window, status] of [
+      [1, HOUR, 429],
+      [1, HOUR - 1, 200],
+      [2, HOUR - 1, 200],
     ] as const) {
-      assert.equal((await reload(service, withLimit(max))).done, true);
+      assert.equal((await reload(service, withLimit(max, window))).done, true);
       assert.equal((await ask(service, ADA)).status, status);
     }
   });
