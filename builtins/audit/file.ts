@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../lib/time.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
-import { codeOf, explained, realFile } from '../shared/file-faults.ts';
+import { codeOf, explained } from '../shared/file-faults.ts';
 
 /** The config key of the file. */
 const FIELD = 'settings.audit.path';
@@ -53,7 +53,6 @@ export class AuditFile {
   async start(): Promise<void> {
     const { path } = this.#options;
     await explained(FIELD, path, async () => {
-      await realFile(FIELD, path);
       const begin = await withFile(path, (file) => byteAt(file, 0));
       if (begin !== undefined && begin !== BRACE)
         throw new Error(

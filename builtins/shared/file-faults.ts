@@ -19,17 +19,19 @@ export function codeOf(error: unknown): string {
 }
 
 /**
- * Runs a function that uses a file.
+ * Makes a file if there is none, and runs a function that uses it.
  * @param field the config field that names the file.
  * @throws Error with advice in place of a system error.
  */
-export async function explained<T>(field: string, path: string, run: () => Promise<T>): Promise<T> {
+export async function explained<T>(field: string, path: string, run: (real: string) => Promise<T>): Promise<T> {
   try {
-    return await run();
+    // Its errors are clearer than those of libraries.
+    return await run(await realFile(field, path));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const code = codeOf(error);
-    throw new Error(`${field}: ${path} cannot be used (${code}): ${MEANINGS[code] ?? error.message}`);
+    const at = 'path' in error ? error.path : path;
+    throw new Error(`${field}: ${at} cannot be used (${code}): ${MEANINGS[code] ?? error.message}`);
   }
 }
 
@@ -38,7 +40,7 @@ export async function explained<T>(field: string, path: string, run: () => Promi
  * @returns its real path, with links resolved, so that two names of one file are not taken for two files.
  * @throws Error for anything but a regular file.
  */
-export async function realFile(field: string, path: string): Promise<string> {
+async function realFile(field: string, path: string): Promise<string> {
   const file = await open(path, 'a+', 0o600);
   try {
     if (!(await file.stat()).isFile()) throw new Error(`${field}: ${path} is no regular file: change path`);

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { constants, statSync } from 'node:fs';
+import { access, appendFile } from 'node:fs/promises';
 import type { RootDatabase } from 'lmdb';
 import { isRecord } from '../../lib/json/value.ts';
 import { errorText } from '../../lib/text.ts';
@@ -12,7 +13,7 @@ import {
   StateUnavailable,
   takeFrom,
 } from '../../plugins-sdk/state.ts';
-import { explained, realFile } from '../shared/file-faults.ts';
+import { explained } from '../shared/file-faults.ts';
 import { checkFile, ENCODINGS } from './check.ts';
 import { type Entry, type Room, Table } from './table.ts';
 
@@ -51,10 +52,10 @@ export class LmdbState implements StateEngine {
   }
 
   start(): Promise<void> {
-    return explained(FIELD, this.#path, async () => {
-      // Its errors are clearer than those of the library.
-      const path = await realFile(FIELD, this.#path);
-      const file = fileAt(path);
+    return explained(FIELD, this.#path, async (path) => {
+      const lock = `${path}-lock`;
+      await ensureLock(lock);
+      const files = new Map([this.#path, lock].map((each) => [each, fileAt(each)]));
       await checkFile(path);
       const { open } = await import('lmdb');
       const mode = { noSubdir: true, permissionsMode: 0o600, maxReaders: 1024 };
@@ -62,20 +63,13 @@ export class LmdbState implements StateEngine {
       // No free pages are retained: another process may have taken them since.
       const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
-      const lock = `${path}-lock`;
-      const files = new Map([
-        [this.#path, file],
-        [lock, fileAt(lock)],
-      ]);
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
       const tables = () => ({ values: table('values'), buckets: table('buckets') });
       this.#opened = { env, files, ...(await this.#transaction({ env, files }, tables)) };
     });
   }
 
-  doubts(): readonly string[] {
-    return [];
-  }
+  readonly doubts = (): readonly string[] => [];
 
   area(name: string): StateArea {
     const area = encodeURIComponent(name);
@@ -142,6 +136,16 @@ export class LmdbState implements StateEngine {
     }
     throw new Error('its newest commit is not to be had, since processes keep opening it');
   }
+}
+
+/**
+ * Makes sure that `…-lock` can be opened, and has room on the disk: otherwise the library crashes. One byte takes the first
+ * page. A lock that is not empty may be in use, and is not opened here: to close it would end the locks of this process.
+ */
+async function ensureLock(lock: string): Promise<void> {
+  const about = statSync(lock, { throwIfNoEntry: false });
+  if (about?.isFile() && about.size > 0) await access(lock, constants.R_OK | constants.W_OK);
+  else await appendFile(lock, '\0', { mode: 0o600 });
 }
 
 /** Identifies the file that is at a path now, by device and inode. */

@@ -23,6 +23,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** The end of a command that says what is wrong. */
+export const failed = (...messages: string[]): Ended => ({
+  code: 1,
+  signal: null,
+  stdout: '',
+  stderr: messages.map((message) => `error: ${message}\n`).join(''),
+});
+
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -10,18 +10,11 @@ import { startService } from '../../service/index.ts';
 import { packageVersion } from '../../service/surroundings.ts';
 import { hostOf } from '../support/https.ts';
 import { eventually } from '../support/wait.ts';
-import { folderWith, runCli } from './run.ts';
+import { failed, folderWith, runCli } from './run.ts';
 import { ADDRESS, configText, endpointId, KEY, MNEMONIC, specifications } from './service-config.ts';
 import { heldUpstream, lastLine, postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
 const { eth, all } = specifications();
-
-const failed = (...messages: string[]) => ({
-  code: 1,
-  signal: null,
-  stdout: '',
-  stderr: messages.map((message) => `error: ${message}\n`).join(''),
-});
 
 describe('start', { concurrency: 4 }, () => {
   it('logs the address, the signer, one line per endpoint and the stages of a request, no secret, and serves until SIGTERM', async (t) => {

@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { describeError } from '../../service/terminal.ts';
 import { hostOf } from '../support/https.ts';
-import { folderWith, launchCli, runCli } from './run.ts';
+import { failed, folderWith, launchCli, runCli } from './run.ts';
 import { configText, KEY } from './service-config.ts';
 
 /** A plugin with engines, and with a mode and an auth method that need one. */
@@ -25,13 +25,6 @@ function startTwo(t: TestContext, config: string, plugin = PLUGIN, args: readonl
     (cwd) => launchCli(t, ['start', '-c', 'c.yaml', ...args], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }).ended,
   );
 }
-
-const failed = (...messages: string[]) => ({
-  code: 1,
-  signal: null,
-  stdout: '',
-  stderr: messages.map((message) => `error: ${message}\n`).join(''),
-});
 
 const settings = (state = '') => `settings: { plugins: [{ source: ./p.mjs }]${state} }`;
 const needing = configText('https://api.example.com', settings())

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Scrape } from '../support/metrics.ts';
-import { eventOf, eventually } from '../support/wait.ts';
+import { eventOf, eventually, isAlive } from '../support/wait.ts';
 import { folderWith, launchCli, type Running, type RunOptions } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { heldUpstream, postTo, TIME } from './started.ts';
@@ -52,14 +52,6 @@ async function startWorkers(
 
 const urlOf = async ({ output }: Running) => (await output(/listening on (http:\/\/[^\s"]+)/))[1] ?? '';
 const ready = ({ output }: Running) => output(/2 workers are ready/);
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 /** A GET on a connection of its own: its status, or the code of its error. */
 function get(url: string): Promise<number | string> {

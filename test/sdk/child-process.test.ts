@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { open } from 'lmdb';
 import { OwnedProcess } from '../../lib/process/child-process.ts';
 import { folderWith, launch, PACKAGE_ROOT } from '../cli/run.ts';
-import { eventually } from '../support/wait.ts';
+import { eventually, isAlive } from '../support/wait.ts';
 
 const SILENT: { stdio: 'ignore'[] } = { stdio: ['ignore', 'ignore', 'ignore'] };
 
@@ -79,11 +79,3 @@ describe('a process of its own', () => {
     });
   }
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

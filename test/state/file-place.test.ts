@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -41,15 +41,30 @@ describe('the place of the state file', () => {
   });
 
   const skip = process.getuid?.() === 0 ? 'root may write anywhere' : false;
+  const denied = (path: string) =>
+    `settings.state: ${path} cannot be used (EACCES): let the user of this process read and write it and its directory`;
 
   it('must be one that can be written', { skip }, async (t) => {
     const directory = await folder(t);
     await chmod(directory, 0o500);
     const path = join(directory, 'state');
-    assert.equal(
-      await refusal(path),
-      `settings.state: ${path} cannot be used (EACCES): let the user of this process read and write it and its directory`,
-    );
+    assert.equal(await refusal(path), denied(path));
+  });
+
+  it('must have a lock of the same user, or the file would pass for damaged', { skip }, async (t) => {
+    const path = join(await folder(t), 'state');
+    await (await started(t, path)).close();
+    await chmod(`${path}-lock`, 0o000);
+    assert.equal(await refusal(path), denied(`${path}-lock`));
+  });
+
+  it('must have a lock that is a file', async (t) => {
+    const path = join(await folder(t), 'state');
+    await (await started(t, path)).close();
+    await rm(`${path}-lock`);
+    await mkdir(`${path}-lock`);
+    const refused = `settings.state: ${path}-lock cannot be used (EISDIR): it is a directory: add the name of a file`;
+    assert.equal(await refusal(path), refused);
   });
 
   it('must lead to the file that was opened, or a process that starts now would keep state of its own', async (t) => {

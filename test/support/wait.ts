@@ -60,3 +60,12 @@ export function awaited<T>(coming: Promise<T>, what: What, limit = LIMIT_MS): Pr
 export function eventOf(emitter: EventEmitter, name: string) {
   return inTime(once(emitter, name), `the event "${name}"`);
 }
+
+/** Whether a process is there. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
