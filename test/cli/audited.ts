@@ -26,8 +26,7 @@ export async function startAudited(t: TestContext, audit: string) {
   const start = async () => {
     const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
     const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
-    let log = '';
-    running.child.stdout?.on('data', (text: string) => (log += text));
+    const lines = () => running.written().split('\n');
     const url = await urlOf(running);
     const [, metrics = ''] = await running.output(/metrics on (http:[^"]+)/);
     const { eth, all } = specifications(upstream.url);
@@ -45,7 +44,7 @@ export async function startAudited(t: TestContext, audit: string) {
       small: () => ask(eth, {}),
       large: (bytes: number) => ask(all, { q: String(bytes) }),
       scrape: async () => new Scrape(await (await fetch(metrics)).text()),
-      log: () => log,
+      log: running.written,
       /** Has it get an error when it writes beyond so many bytes of a file, as it would on a full disk. */
       limit: (bytes: number | 'unlimited') => {
         const words = ['--pid', String(running.child.pid), `--fsize=${bytes}:unlimited`];
@@ -53,7 +52,7 @@ export async function startAudited(t: TestContext, audit: string) {
       },
       /** Lines of the log with that message, without what every line has. */
       logged: (message: string) =>
-        log.split('\n').flatMap((text) => {
+        lines().flatMap((text) => {
           if (!text.includes(message)) return [];
           const { time: _, msg: __, ...fields } = JSON.parse(text);
           return [fields];

@@ -16,6 +16,10 @@ const messages = (stdout: string) =>
     .filter(Boolean)
     .map((line): string => JSON.parse(line).msg);
 
+/** Logs more than a reader who stalls lets be written. */
+const FLOOD = `const big = 'x'.repeat(1000);
+  for (let i = 0; i < 20; i++) { for (let j = 0; j < 1000; j++) log.info(big); await new Promise(setImmediate); }`;
+
 describe('a line that was logged gets out', () => {
   const endings: [string, string, number][] = [
     ['when the event loop runs dry', '', 0],
@@ -107,8 +111,7 @@ describe('a reader does not decide over the process', () => {
   });
 
   it('that stalls does not hold up the exit', async (t) => {
-    const body = `const big = 'x'.repeat(1000);
-      for (let i = 0; i < 20; i++) { for (let j = 0; j < 1000; j++) log.info(big); await new Promise(setImmediate); }
+    const body = `${FLOOD}
       process.once('SIGTERM', () => process.exit(0));
       console.error('full'); setInterval(() => {}, 1000);`;
     const child = begin(t, body);
@@ -118,8 +121,7 @@ describe('a reader does not decide over the process', () => {
   });
 
   it('that stalls and then reads on gets whole lines and the number of those it missed', async (t) => {
-    const body = `const big = 'x'.repeat(1000);
-      for (let i = 0; i < 20; i++) { for (let j = 0; j < 1000; j++) log.info(big); await new Promise(setImmediate); }
+    const body = `${FLOOD}
       console.error('full'); setInterval(() => {}, 1000);`;
     const child = begin(t, body);
     await eventOf(child.stderr ?? child, 'data');

@@ -44,6 +44,8 @@ export interface Running {
   readonly ended: PromiseLike<Ended>;
   /** Resolves with the first match in stdout; rejects when the process ends without one. */
   output(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Returns what it has written to stdout so far. */
+  written(): string;
 }
 
 /** Variables of processes whose coverage counts: all others run what these and the tests themselves run, too. */
@@ -72,10 +74,10 @@ export function launch(t: Lifetime, program: string, args: readonly string[], op
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const written = () => `of "${[program, ...args].join(' ')}": ${stdout}${stderr}`;
+  const shown = () => `of "${[program, ...args].join(' ')}": ${stdout}${stderr}`;
   const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stdout, stderr }));
   const output = (pattern: RegExp) => {
-    const shown = new Promise<RegExpExecArray>((resolve, reject) => {
+    const found = new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
         const match = pattern.exec(stdout);
         if (match === null) return;
@@ -86,9 +88,9 @@ export function launch(t: Lifetime, program: string, args: readonly string[], op
       child.once('close', () => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
       look();
     });
-    return inTime(shown, () => `${pattern} in the output ${written()}`);
+    return inTime(found, () => `${pattern} in the output ${shown()}`);
   };
-  return { child, ended: awaited(ended, () => `the end ${written()}`, END_TIMEOUT_MS), output };
+  return { child, ended: awaited(ended, () => `the end ${shown()}`, END_TIMEOUT_MS), output, written: () => stdout };
 }
 
 /** Starts the command line from its source. */

@@ -35,11 +35,9 @@ it('a worker that takes the place of another has the address, the state and the 
   const files = { 'c.yaml': configAt('here'), 'p.mjs': PLUGIN, '.env': envWith(KEY) };
   const cwd = await folderWith(t, files);
   const write = (name: string, text: string) => writeFile(join(cwd, name), text);
-  const { child, output, ended } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], { cwd });
-  let text = '';
-  child.stdout?.on('data', (chunk: string) => (text += chunk));
+  const { child, output, written, ended } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], { cwd });
   await output(/2 workers are ready/);
-  const workers = () => [...text.matchAll(/^opened \w+ (\d+)$/gm)].map(([, pid]) => Number(pid));
+  const workers = () => [...written().matchAll(/^opened \w+ (\d+)$/gm)].map(([, pid]) => Number(pid));
   const refusal =
     'ERROR server\\.host, server\\.port, settings\\.state or the signing key is not that of the other workers: restart the service, or restore the files ' +
     'worker=\\d\\n\\S+ ERROR a worker cannot start: it is replaced in \\d+ ms[^\\n]*\\n';

@@ -44,9 +44,7 @@ async function startWorkers(
   });
   const args = ['start', '-c', 'c.yaml', '--workers', '2'];
   const running = launchCli(t, args, { ...options, cwd, env: { SERVICE_PRIVATE_KEY: KEY, ...env } });
-  let text = '';
-  running.child.stdout?.on('data', (chunk: string) => (text += chunk));
-  const pids = () => [...text.matchAll(/^pid (\d+)$/gm)].map(([, pid]) => Number(pid));
+  const pids = () => [...running.written().matchAll(/^pid (\d+)$/gm)].map(([, pid]) => Number(pid));
   return { cwd, running, pids, write: (name, content) => writeFile(join(cwd, name), content) };
 }
 

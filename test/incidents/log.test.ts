@@ -57,18 +57,16 @@ describe('an incident', async () => {
     const cwd = await folderWith(t, { 'c.yaml': stringify(config) });
     const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
     const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
-    let log = '';
-    running.child.stdout?.on('data', (text: string) => (log += text));
     const url = await urlOf(running);
     const ask = async (name: string, address: string, headers: Record<string, string> = {}) => {
       const [, id] = await idOf(running, name);
       const all = { ...JSON_HEADERS, 'X-Forwarded-For': address, ...headers };
       const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: all, body: '{}' });
       const { headers: sent, status } = response;
-      await eventually(() => log.includes(`"requestId":"${sent.get('x-request-id')}"`));
+      await eventually(() => running.written().includes(`"requestId":"${sent.get('x-request-id')}"`));
       return status;
     };
-    return { ask, log: () => log };
+    return { ask, log: running.written };
   }
   const idOf = ({ output }: Running, name: string) => output(new RegExp(`"prices/${name} (0x[0-9a-f]{64})"`));
 

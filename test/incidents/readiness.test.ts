@@ -20,13 +20,11 @@ async function start(t: TestContext, handler: Handler, settings = '') {
   const cwd = await folderWith(t, { 'c.yaml': config });
   const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
   const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
-  let log = '';
-  running.child.stdout?.on('data', (text: string) => (log += text));
   const [, metrics = ''] = await running.output(/metrics on (\S+\/metrics)/);
   const url = await urlOf(running);
   const endpoint = `${url}/endpoints/${endpointId(specifications(upstream.url).eth)}`;
   return {
-    log: () => log,
+    log: running.written,
     ready: async () => (await fetch(`${url}/ready`)).status,
     ask: async () => (await fetch(endpoint, { method: 'POST', headers: JSON_HEADERS, body: '{}' })).status,
     scrape: async () => new Scrape(await (await fetch(metrics)).text()),

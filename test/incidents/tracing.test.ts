@@ -20,12 +20,10 @@ describe('an incident', async () => {
     const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
     const more = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', ...env };
     const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: more });
-    let log = '';
-    running.child.stdout?.on('data', (text: string) => (log += text));
     const endpoint = `${await urlOf(running)}/endpoints/${endpointId(specifications(upstream.url).eth)}`;
     const ask = (headers: Record<string, string> = {}) =>
       fetch(endpoint, { method: 'POST', headers: { ...JSON_HEADERS, ...headers }, body: '{}' });
-    return { ask, log: () => log };
+    return { ask, log: running.written };
   }
 
   it('of traces that do not arrive', async (t) => {

@@ -33,18 +33,16 @@ it('an upstream that fails: who was asked how often, what is asked no more, and 
     cwd,
     env: { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' },
   });
-  let log = '';
-  running.child.stdout?.on('data', (text: string) => (log += text));
   const url = await urlOf(running);
   const ask = async (name: string) => {
     const [, id] = await running.output(new RegExp(`"api/${name} (0x[0-9a-f]{64})"`));
     const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: JSON_HEADERS, body: '{}' });
-    await eventually(() => log.includes(`"requestId":"${response.headers.get('x-request-id')}"`));
+    await eventually(() => running.written().includes(`"requestId":"${response.headers.get('x-request-id')}"`));
     return response.status;
   };
   assert.deepEqual([await ask('e'), await ask('e'), await ask('e'), await ask('other')], [200, 200, 200, 503]);
 
-  const found = (symptom: string) => foundInLog(symptom, log);
+  const found = (symptom: string) => foundInLog(symptom, running.written());
   assert.deepEqual(await found('Clients get `503 Upstream unavailable`'), [
     { host: new URL(upstream.url).host, failures: 2 },
   ]);
