@@ -99,17 +99,6 @@ describe('a connection of a server that stops', () => {
     await stopped;
   });
 
-  it('closes where it waits for nothing, and where nothing ever came on it', async (t) => {
-    const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
-    const [kept, silent] = [openRaw(server.url), openRaw(server.url)];
-    kept.write(GET);
-    await kept.until((text) => text.endsWith('answer'));
-    await server.until(() => server.open.size === 2);
-    await drain(server.server, server.connections, 0);
-    assert.equal(await silent.closed, '');
-    assert.match(await kept.closed, /answer$/);
-  });
-
   it('is accepted for a while, and ends with its answer', async (t) => {
     const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
     const stopped = drain(server.server, server.connections, 300);
