@@ -18,7 +18,8 @@ function start(t: TestContext, script: string): OwnedProcess {
 }
 
 describe('a process of its own', () => {
-  it('tells once how it ended', async (t) => {
+  it('tells once how it ended, and leaves no listener', async (t) => {
+    const listeners = process.listenerCount('exit');
     assert.equal(await start(t, 'process.exit(3)').ended, 'ended with code 3');
     assert.equal(await start(t, "process.kill(process.pid, 'SIGTERM')").ended, 'was ended by SIGTERM');
     const killed = start(t, 'setInterval(() => undefined, 1000)');
@@ -26,6 +27,7 @@ describe('a process of its own', () => {
     killed.kill('too late');
     assert.equal(await killed.ended, 'had enough');
     assert.equal(killed.child.signalCode, 'SIGKILL');
+    assert.equal(process.listenerCount('exit'), listeners);
   });
 
   it('may be impossible to start', async () => {

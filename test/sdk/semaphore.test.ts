@@ -1,5 +1,6 @@
 /** Slots are handed out in order, and none is lost or invented. */
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type Release, Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
@@ -24,14 +25,16 @@ describe('Semaphore', () => {
     assert.equal(semaphore.inUse, 0);
   });
 
-  it('gives up after the timeout and leaves the queue', async () => {
+  it('gives up after the timeout and leaves the queue, and its signal', async () => {
     const semaphore = new Semaphore(1);
     const release = take(semaphore);
-    await assert.rejects(semaphore.acquire(20), (error) => {
+    const { signal } = new AbortController();
+    await assert.rejects(semaphore.acquire(20, signal), (error) => {
       assert.ok(error instanceof SlotTimeout);
       assert.equal(error.name, 'SlotTimeout');
       assert.equal(error.message, 'No slot came free within 20 ms');
       assert.equal(semaphore.waiting, 0);
+      assert.deepEqual(getEventListeners(signal, 'abort'), []);
       return true;
     });
     release();

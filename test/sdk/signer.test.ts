@@ -131,6 +131,14 @@ describe('createSigner', () => {
     assert.equal(createSigner(PRIVATE_KEY).backend, defaultBackend);
   });
 
+  it('leaves no copy of its key in the memory that small buffers share', () => {
+    const digits = 'c0ffee'.repeat(10).padEnd(64, '7');
+    const { buffer: before } = Buffer.allocUnsafe(1);
+    createSigner(digits);
+    const key = Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    for (const pool of [before, Buffer.allocUnsafe(1).buffer]) assert.equal(Buffer.from(pool).indexOf(key), -1);
+  });
+
   it('refuses what is no private key and never shows it', () => {
     for (const key of INVALID_KEYS) {
       const error = errorOf(() => createSigner(key));
