@@ -4,7 +4,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { status } from '../../builtins/status.ts';
+import { clientName } from '../../plugins-sdk/index.ts';
 import { packageVersion } from '../../service/surroundings.ts';
+import { testPlugin } from '../../service/testing.ts';
 import { suite } from '../support/lifetime.ts';
 import { metricsUrl } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
@@ -79,6 +82,19 @@ describe('the status of a service', { concurrency: 4 }, async () => {
     const top = KEYS.map(({ name }, i) => ({ name, requests: i + 1 })).toReversed();
     assert.deepEqual(clients, { top: top.slice(0, 10), others: 3, unnamed: 1 });
     assert.deepEqual(errors, []);
+  });
+
+  it('counts a thousand clients by their names, and further ones together', async (t) => {
+    const parts = new Map<string, () => unknown>();
+    const shown = { show: (part: string, read: () => unknown) => void parts.set(part, read), read: () => ({}) };
+    const harness = await testPlugin(status, { t, services: { config: { settings: { metrics: {} } }, status: shown } });
+    for (let i = 0; i < 1002; i++) {
+      const client = harness.request();
+      clientName.set(client.exchange, `client-${i}`);
+      await client.run('concluded', { outcome: { kind: 'abandoned' } });
+    }
+    const top = Array.from({ length: 10 }, (_, i) => ({ name: `client-${i}`, requests: 1 }));
+    assert.deepEqual(parts.get('clients')?.(), { top, others: 992, unnamed: 0 });
   });
 
   it('has the latest kinds of failures, each once, and no fault of clients', async (t) => {
