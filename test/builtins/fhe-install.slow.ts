@@ -76,7 +76,6 @@ describe('a service whose config has `settings.fhe`', () => {
     assert.equal((await run(t, 'fhe.yaml', ['config', 'validate']).ended).code, 0);
     const service = run(t, 'plain.yaml');
     await service.output(/listening on /);
-    service.child.kill('SIGTERM');
-    assert.equal((await service.ended).code, 0);
+    assert.equal((await service.stop()).code, 0);
   });
 });

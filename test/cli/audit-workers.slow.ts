@@ -37,8 +37,7 @@ it('several workers share an audit record that is renamed under them, and tear a
     await rename(file, `${file}.${name}`);
   }
   await asking;
-  running.child.kill('SIGTERM');
-  const { code, stdout } = await running.ended;
+  const { code, stdout } = await running.stop();
   assert.equal(code, 0, stdout);
   assert.ok(new Set([...stdout.matchAll(/ 200 .*worker=(\d)/g)].map(([, worker]) => worker)).size > 1);
   const files = (await readdir(cwd)).filter((name) => name.startsWith('audit.jsonl'));

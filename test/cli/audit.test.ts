@@ -13,8 +13,7 @@ describe('the audit record of a process', () => {
     const { file, start } = await startAudited(t, '{ path: audit.jsonl }');
     const first = await start();
     await Promise.all(Array.from({ length: 50 }, first.small));
-    first.child.kill('SIGTERM');
-    assert.equal((await first.ended).code, 0);
+    assert.equal((await first.stop()).code, 0);
     assert.equal((await auditLines(file)).length, 50);
     const second = await start();
     await second.small();
@@ -25,8 +24,7 @@ describe('the audit record of a process', () => {
     await appendFile(file, '{"time":"2026-01-31T00:00:00.000Z","requestId":"0x');
     const third = await start();
     await third.small();
-    third.child.kill('SIGTERM');
-    await third.ended;
+    await third.stop();
     const texts = (await readFile(file, 'utf8')).trim().split('\n');
     const whole = texts.filter((text) => text.endsWith('}'));
     assert.deepEqual([texts.length, whole.length], [53, 52]);
@@ -61,8 +59,7 @@ describe('the audit record of a process', () => {
     running.limit('unlimited');
     await eventually(() => running.logged('the audit record is written again').length > 0);
     await running.small();
-    running.child.kill('SIGTERM');
-    await running.ended;
+    await running.stop();
     const [failed, ...more] = running.logged('the audit record cannot be written');
     assert.deepEqual([failed.level, failed.path, failed.error, more], ['error', file, 'EFBIG', []]);
     assert.equal(running.logged('no more of them can wait').length, 1);

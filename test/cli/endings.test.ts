@@ -36,8 +36,7 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: an error that cannot be shown\n/);
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: undefined\n/);
     assert.equal((await fetch(`${await urlOf(running)}/health`)).status, 200);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
+    assert.equal((await running.stop()).code, 0);
   });
 
   it('as is one that a plugin got for a request of its own', async (t) => {
@@ -46,8 +45,7 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
     await running.output(lastLine);
     running.child.kill('SIGUSR2');
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: TypeError: services\.ask takes /);
-    running.child.kill('SIGTERM');
-    await running.ended;
+    await running.stop();
   });
 });
 

@@ -43,8 +43,7 @@ describe('files that are pipes', { skip, concurrency: 4 }, () => {
     await writer.close();
     await writeFile(join(cwd, 'c.yaml'), configText(`\${BASE}`));
     await running.output(serving);
-    running.child.kill('SIGTERM');
-    const { code, stderr } = await running.ended;
+    const { code, stderr } = await running.stop();
     assert.deepEqual([code, stderr], [0, '']);
   });
 
@@ -91,8 +90,7 @@ describe('files that are pipes', { skip, concurrency: 4 }, () => {
       // Somebody reads by the time that a writer can open it.
       const writer = await open(silent, 'w');
       t.after(() => writer.close());
-      running.child.kill('SIGTERM');
-      const { code, signal, stderr } = await running.ended;
+      const { code, signal, stderr } = await running.stop();
       assert.deepEqual([code, signal, stderr], [0, null, '']);
     }
   });
@@ -112,8 +110,7 @@ describe('files that are pipes', { skip, concurrency: 4 }, () => {
     await rename(join(cwd, 'good'), join(cwd, 'c.yaml'));
     running.child.kill('SIGHUP');
     await running.output(/config reloaded\n(?:.*\n)*.*= prices\/all.*\n/);
-    running.child.kill('SIGTERM');
-    const { code, stdout, stderr } = await running.ended;
+    const { code, stdout, stderr } = await running.stop();
     assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(linesFrom(stdout, `ERROR ${late(path)}`), [
       `ERROR ${late(path)}`,
@@ -137,8 +134,7 @@ describe('files that are pipes', { skip, concurrency: 4 }, () => {
       const path = fifo(cwd, name);
       running.child.kill('SIGHUP');
       await writeHalf(t, path, 'A');
-      running.child.kill('SIGTERM');
-      const { code, signal, stdout, stderr } = await running.ended;
+      const { code, signal, stdout, stderr } = await running.stop();
       assert.deepEqual([code, signal, stderr], [0, null, '']);
       const stopping = 'INFO stopping signal=SIGTERM';
       assert.deepEqual(linesFrom(stdout, stopping), [stopping, 'INFO stopped']);

@@ -31,8 +31,7 @@ it('npm start makes the service the child of npm, with no shell between that wou
   await running.output(
     /INFO config reloaded\n\S+ INFO = prices\/eth \S+\n\S+ INFO = prices\/all \S+\n\S+ INFO plugins were set up anew/,
   );
-  running.child.kill('SIGTERM');
-  const { code, signal, stdout, stderr } = await running.ended;
+  const { code, signal, stdout, stderr } = await running.stop();
   assert.deepEqual([code, signal, stderr], [0, null, '']);
   assert.match(stdout, /INFO stopped\n$/);
 });

@@ -30,8 +30,7 @@ describe('a plugin of a service from source', () => {
     const body = JSON.stringify({ parameters: { q: 'left' } });
     const { status } = await postTo(await urlOf(running), id, {}, body);
     assert.equal(status, 200);
-    running.child.kill('SIGTERM');
-    const { code, stderr } = await running.ended;
+    const { code, stderr } = await running.stop();
     assert.deepEqual([code, stderr], [0, 'left\n'.repeat(3)]);
   });
 

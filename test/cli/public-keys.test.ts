@@ -27,8 +27,7 @@ it('a start warns of a key that is public, of variables that others can read, an
   await chmod(join(cwd, '.env'), 0o644);
   const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd });
   await running.output(lastLine);
-  running.child.kill('SIGTERM');
-  const { stdout } = await running.ended;
+  const { stdout } = await running.stop();
   const warned = stdout.split('\n').flatMap((line) => / WARN (.*)$/.exec(line)?.[1]?.replaceAll(cwd, '.') ?? []);
   assert.deepEqual(warned, [
     ...(modes ? [readable(0o644)] : []),

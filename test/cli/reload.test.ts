@@ -143,8 +143,7 @@ describe('SIGHUP', { concurrency: 3 }, () => {
     await reloadAt('debug', /INFO config reloaded\n/);
     await running.output(/DEBUG timeline /);
     await reloadAt('info', /INFO config reloaded\n[\s\S]*INFO config reloaded\n/);
-    running.child.kill('SIGTERM');
-    const { code, stdout } = await running.ended;
+    const { code, stdout } = await running.stop();
     assert.equal(code, 0);
     const lines = stdout
       .split('\n')

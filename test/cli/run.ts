@@ -46,6 +46,8 @@ export interface Running {
   output(pattern: RegExp): Promise<RegExpExecArray>;
   /** Returns what it has written to stdout so far. */
   written(): string;
+  /** Sends SIGTERM, and resolves with the end. */
+  stop(): PromiseLike<Ended>;
 }
 
 /** Variables of processes whose coverage counts: all others run what these and the tests themselves run, too. */
@@ -90,7 +92,12 @@ export function launch(t: Lifetime, program: string, args: readonly string[], op
     });
     return inTime(found, () => `${pattern} in the output ${shown()}`);
   };
-  return { child, ended: awaited(ended, () => `the end ${shown()}`, END_TIMEOUT_MS), output, written: () => stdout };
+  const end = awaited(ended, () => `the end ${shown()}`, END_TIMEOUT_MS);
+  const stop = () => {
+    child.kill('SIGTERM');
+    return end;
+  };
+  return { child, ended: end, output, written: () => stdout, stop };
 }
 
 /** Starts the command line from its source. */

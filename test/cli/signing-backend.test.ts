@@ -27,8 +27,7 @@ describe('the arithmetic of signing', { concurrency: 4 }, () => {
       const { timestamp, data, signature } = JSON.parse(await response.text());
       const digest = solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [id, timestamp, data]);
       assert.equal(signature, await new Wallet(KEY).signMessage(getBytes(digest)));
-      running.child.kill('SIGTERM');
-      const { code, stdout, stderr } = await running.ended;
+      const { code, stdout, stderr } = await running.stop();
       assert.deepEqual([code, stderr, stdout.includes(slow)], [0, '', warns]);
     });
   }

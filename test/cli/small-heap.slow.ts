@@ -40,8 +40,7 @@ apis:
   // What was asked for last is kept, and the first had to go.
   assert.match((await ask(499)) ?? '', /^signed-data-proxy; hit; ttl=3[0-9]{3}$/);
   assert.equal(await ask(0), 'signed-data-proxy; fwd=miss');
-  running.child.kill('SIGTERM');
-  assert.equal((await running.ended).code, 0);
+  assert.equal((await running.stop()).code, 0);
 });
 
 it('a heap that is full leaves a snapshot where the recipe of docs/operate.md is followed', async (t) => {

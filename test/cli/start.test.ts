@@ -22,8 +22,7 @@ describe('start', { concurrency: 4 }, () => {
     await running.output(lastLine);
     const health = await fetch(`${await urlOf(running)}/health`);
     assert.deepEqual(await health.json(), { status: 'ok', node: ADDRESS });
-    running.child.kill('SIGTERM');
-    const { code, signal, stdout, stderr } = await running.ended;
+    const { code, signal, stdout, stderr } = await running.stop();
     assert.deepEqual([code, signal, stderr], [0, null, '']);
     assert.ok(!stdout.includes(KEY.slice(2)));
     const written = stdout.trimEnd().split('\n');
@@ -64,8 +63,7 @@ describe('start', { concurrency: 4 }, () => {
     const page = await (await fetch(`${await urlOf(running)}/`)).text();
     assert.match(page, /<style>[^<]{20}/);
     assert.match(page, /<script>[^<]{20}/);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
+    assert.equal((await running.stop()).code, 0);
   });
 });
 

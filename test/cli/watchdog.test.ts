@@ -27,7 +27,6 @@ describe('SERVICE_WATCHDOG', () => {
     const why = 'the event loop has not turned for 3 s: the process ends, to be started again';
     assert.match(stdout, new RegExp(`(^|\n)${TIME} ERROR ${why}\n$`));
     await other.output(lastLine);
-    other.child.kill('SIGTERM');
-    assert.equal((await other.ended).code, 0);
+    assert.equal((await other.stop()).code, 0);
   });
 });

@@ -96,8 +96,7 @@ it('a signal while workers start ends them all', async (t) => {
   const args = ['start', '-c', 'c.yaml', '--workers', '2'];
   const running = launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
   await running.output(/loading\n/);
-  running.child.kill('SIGTERM');
-  const { code, stdout, stderr } = await running.ended;
+  const { code, stdout, stderr } = await running.stop();
   assert.deepEqual([code, stderr], [0, '']);
   assert.match(stdout, /INFO stopped\n$/);
 });
@@ -110,6 +109,5 @@ it('one worker is one process', async (t) => {
   const running = launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
   await running.output(/^alone\n/);
   await running.output(/INFO prices\/all 0x[0-9a-f]{64}\n/);
-  running.child.kill('SIGTERM');
-  assert.equal((await running.ended).code, 0);
+  assert.equal((await running.stop()).code, 0);
 });

@@ -173,8 +173,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     assert.equal(await get(`${url}/ready`), 200);
     const metrics = (await running.output(/metrics on (\S+)/))[1] ?? '';
     assert.ok(Number(new Scrape(await (await fetch(metrics)).text()).value('worker_restarts')) >= 3);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
+    assert.equal((await running.stop()).code, 0);
   });
 
   it('has all processes take another LOG_LEVEL with a reload', async (t) => {
@@ -197,8 +196,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     }
     await reloadAt('nonsense');
     await running.output(/ERROR LOG_LEVEL must be one of /);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
+    assert.equal((await running.stop()).code, 0);
   });
 
   it('reloads all, unless the first one cannot', async (t) => {
@@ -230,8 +228,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     await running.output(/the new config is in force workers=2\n/);
     assert.deepEqual(await statuses(url, ONE), new Set([404]));
     assert.equal(await get(metrics), 200);
-    running.child.kill('SIGTERM');
-    const { code, stdout } = await running.ended;
+    const { code, stdout } = await running.stop();
     assert.deepEqual([code, stdout.match(/config reloaded/g)?.length], [0, 1]);
   });
 
@@ -265,8 +262,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     await reloadTo(TWO);
     await running.output(/config reloaded worker=2[\s\S]*a worker is ready worker=1/);
     assert.deepEqual(await statuses(url, ONE), new Set([404]));
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
+    assert.equal((await running.stop()).code, 0);
   });
 
   /** An upstream that answers when told, behind a service that is in the middle of a request. */
@@ -306,8 +302,7 @@ describe('start --workers', { concurrency: 3 }, () => {
     await running.output(/a worker ended with exit code 0: it is replaced in 0 ms[\s\S]*a worker is ready/);
     assert.deepEqual(await stop(), [], 'the other one serves');
     assert.equal(isAlive(leaves), false);
-    running.child.kill('SIGTERM');
-    const { code, stdout, stderr } = await running.ended;
+    const { code, stdout, stderr } = await running.stop();
     assert.deepEqual([code, stderr, pids().length], [0, '', 3]);
     assert.equal(stdout.match(/WARN server\.workers: /g)?.length, 2, 'what takes its place says its own warnings');
     assert.doesNotMatch(stdout, / (WARN|ERROR) (?!server\.workers|apis|a worker ended with exit code 0)/);

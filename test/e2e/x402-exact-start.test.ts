@@ -46,7 +46,6 @@ describe('x402-exact at the start', () => {
     const args = [...leaveOut('@x402/core'), PROGRAM, 'start', '-c', 'exact.yaml'];
     const started = launch(t, process.execPath, args, { cwd, env: { SERVICE_PRIVATE_KEY: TEST_KEY } });
     await started.output(/listening/);
-    started.child.kill('SIGTERM');
-    assert.equal((await started.ended).code, 0);
+    assert.equal((await started.stop()).code, 0);
   });
 });

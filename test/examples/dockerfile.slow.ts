@@ -105,6 +105,5 @@ it('the stages of the Dockerfile, run one after the other, make a service that a
     ADDRESS,
   );
   assert.equal(BigInt(data), 7n * 10n ** 18n);
-  running.child.kill('SIGTERM');
-  assert.equal((await running.ended).code, 0);
+  assert.equal((await running.stop()).code, 0);
 });

@@ -225,7 +225,6 @@ describeServers('what kubernetes.yaml runs', (program) => {
     config.apis[0].endpoints[0].name = 'renamed';
     await writeFile(join(cwd, 'config.yaml'), JSON.stringify(config));
     await running.output(/config reloaded/);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.ended).code, 0);
+    assert.equal((await running.stop()).code, 0);
   });
 });
