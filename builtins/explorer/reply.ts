@@ -1,25 +1,17 @@
 import { createHash } from 'node:crypto';
 import { unicodeEscape } from '../../lib/text.ts';
 import type { HttpResponse } from '../../plugins-sdk/index.ts';
-import type { PageData, PublicEndpoint } from './endpoint.ts';
+import type { PageData } from './endpoint.ts';
 
 /** The placeholder for the data in the page that `bundleExplorer` makes. */
 const DATA_MARK = '"DATA"';
-
-/** Returns the data as the page has it: each list of ways in is said once, however many endpoints have it. */
-export function packed({ endpoints, ...rest }: PageData) {
-  const texts = [...new Set(endpoints.map(({ auth }) => JSON.stringify(auth)))];
-  const ways: PublicEndpoint['auth'][] = texts.map((text) => JSON.parse(text));
-  const placeOf = ({ auth }: PublicEndpoint) => texts.indexOf(JSON.stringify(auth));
-  return { ...rest, ways, endpoints: endpoints.map((endpoint) => ({ ...endpoint, auth: placeOf(endpoint) })) };
-}
 
 /**
  * Returns JSON for a data block of a page. No character in it can end the block or begin a comment (HTML standard,
  * 4.12.1.3), and its meaning as JSON stays the same.
  */
 function embeddable(data: PageData): string {
-  return JSON.stringify(packed(data)).replace(/[<>&\u2028\u2029]/g, unicodeEscape);
+  return JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, unicodeEscape);
 }
 
 /** Returns the source expression of a Content Security Policy that allows just this element's text (CSP 3, section 2.3.1). */

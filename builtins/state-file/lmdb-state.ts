@@ -69,7 +69,9 @@ export class LmdbState implements StateEngine {
     });
   }
 
-  readonly doubts = (): readonly string[] => [];
+  doubts(): readonly string[] {
+    return [];
+  }
 
   area(name: string): StateArea {
     const area = encodeURIComponent(name);

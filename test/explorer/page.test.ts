@@ -115,7 +115,6 @@ describe('the page of the explorer', async () => {
     assert.deepEqual(JSON.parse(text), {
       node: TEST_ADDRESS,
       openapi: false,
-      ways: [ways],
       endpoints: [
         {
           id,
@@ -124,7 +123,7 @@ describe('the page of the explorer', async () => {
           description: TEXT,
           mode: 'sync',
           modeTitle: 'the answer comes at once',
-          auth: 0,
+          auth: ways,
           prices: [{ amount: '1', token: `0x${'0'.repeat(40)}`, network: 1 }],
           parameters: [
             { name: 'symbol', in: 'path', required: true, description: TEXT },

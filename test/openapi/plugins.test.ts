@@ -165,9 +165,9 @@ describe('an operator’s plugin in the OpenAPI document', async () => {
   it('tells the explorer which header its credentials are in', async () => {
     const page = await (await fetch(`${service.url}/`)).text();
     const [, text = ''] = /<script type="application\/json" id="data">(.*?)<\/script>/.exec(page) ?? [];
-    const { ways, endpoints } = JSON.parse(text);
+    const { endpoints } = JSON.parse(text);
     const [pushed, usual] = endpoints;
-    assert.deepEqual(ways[pushed.auth], [{ title: 'ticket', header: 'X-Ticket', hints: [] }]);
+    assert.deepEqual(pushed.auth, [{ title: 'ticket', header: 'X-Ticket', hints: [] }]);
     // A mode without a title is just its name.
     assert.deepEqual([pushed.modeTitle, usual.modeTitle], [undefined, 'the answer comes at once']);
   });

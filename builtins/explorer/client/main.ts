@@ -3,8 +3,7 @@
 import { html, render } from 'htm/preact';
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { PublicEndpoint } from '../endpoint.ts';
-import type { packed } from '../reply.ts';
+import type { PageData, PublicEndpoint } from '../endpoint.ts';
 import { Page } from './page.ts';
 import { Panel } from './panel.ts';
 import { onText } from './parts.ts';
@@ -92,9 +91,8 @@ function draw(page: Page): void {
   render(html`<${Explorer} page=${page} />`, root);
 }
 
-const data: ReturnType<typeof packed> = JSON.parse(document.getElementById('data')?.textContent ?? '');
-const endpoints = data.endpoints.map((endpoint) => ({ ...endpoint, auth: data.ways[endpoint.auth] ?? [] }));
-const page = new Page({ ...data, endpoints }, draw);
+const data: PageData = JSON.parse(document.getElementById('data')?.textContent ?? '');
+const page = new Page(data, draw);
 addEventListener('hashchange', () => {
   draw(page);
   scrollTo(0, 0);
