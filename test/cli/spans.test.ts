@@ -43,9 +43,8 @@ describe('spans of a service that is started by the command line', async () => {
     return serviceFor(t, oneApi(upstream.url, { b: { encoding: { type: 'int256', path: '$.price' } } }));
   }
 
-  async function stop({ child, ended }: Running) {
-    child.kill('SIGTERM');
-    const { code, stdout, stderr } = await ended;
+  async function stop(running: Running) {
+    const { code, stdout, stderr } = await running.stop();
     assert.deepEqual([code, stderr], [0, '']);
     return stdout;
   }

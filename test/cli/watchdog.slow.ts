@@ -48,28 +48,25 @@ describe('a service goes on', { concurrency: 3 }, () => {
   const BLOCK = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000);';
 
   it('that was stopped for longer, or suspended', async (t) => {
-    const { child, ask, ended } = await startWith(t, '');
+    const { child, ask, stop } = await startWith(t, '');
     child.kill('SIGSTOP');
     await sleep(5000);
     child.kill('SIGCONT');
     assert.equal(await ask(), 502);
     await sleep(2000);
     assert.equal(await ask(), 502);
-    child.kill('SIGTERM');
-    assert.equal((await ended).code, 0);
+    assert.equal((await stop()).code, 0);
   });
 
   it('that a debugger holds up', async (t) => {
-    const { child, ask, ended } = await startWith(t, BLOCK, { NODE_OPTIONS: '--inspect=127.0.0.1:0' });
+    const { ask, stop } = await startWith(t, BLOCK, { NODE_OPTIONS: '--inspect=127.0.0.1:0' });
     assert.equal(await ask({ block: 'yes' }), 403);
-    child.kill('SIGTERM');
-    assert.equal((await ended).code, 0);
+    assert.equal((await stop()).code, 0);
   });
 
   it('with SERVICE_WATCHDOG=0', async (t) => {
-    const { child, ask, ended } = await startWith(t, BLOCK, { SERVICE_WATCHDOG: '0' });
+    const { ask, stop } = await startWith(t, BLOCK, { SERVICE_WATCHDOG: '0' });
     assert.equal(await ask({ block: 'yes' }), 403);
-    child.kill('SIGTERM');
-    assert.equal((await ended).code, 0);
+    assert.equal((await stop()).code, 0);
   });
 });

@@ -35,7 +35,7 @@ it('a worker that takes the place of another has the address, the state and the 
   const files = { 'c.yaml': configAt('here'), 'p.mjs': PLUGIN, '.env': envWith(KEY) };
   const cwd = await folderWith(t, files);
   const write = (name: string, text: string) => writeFile(join(cwd, name), text);
-  const { child, output, written, ended } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], { cwd });
+  const { child, output, written, stop } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], { cwd });
   await output(/2 workers are ready/);
   const workers = () => [...written().matchAll(/^opened \w+ (\d+)$/gm)].map(([, pid]) => Number(pid));
   const refusal =
@@ -62,6 +62,5 @@ it('a worker that takes the place of another has the address, the state and the 
   await output(new RegExp(`${ready}[\\s\\S]*${ready}[\\s\\S]*${refusal}`));
   await write('c.yaml', configAt('here'));
   await output(new RegExp(`${ready}[\\s\\S]*${ready}[\\s\\S]*${ready}`));
-  child.kill('SIGTERM');
-  assert.equal((await ended).code, 0);
+  assert.equal((await stop()).code, 0);
 });

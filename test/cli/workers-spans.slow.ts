@@ -15,7 +15,7 @@ it('each worker sends its own spans, and a stop loses none', async (t) => {
   const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
   // So long that nothing is sent before the end.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '600000' };
-  const { child, ended, output } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], {
+  const { stop, output } = launchCli(t, ['start', '-c', 'c.yaml', '--workers', '2'], {
     cwd,
     env: { SERVICE_PRIVATE_KEY: KEY, ...env },
   });
@@ -27,8 +27,7 @@ it('each worker sends its own spans, and a stop loses none', async (t) => {
     // Each one on a connection of its own, which the workers take in turn.
     assert.equal((await postTo(url, id, { Connection: 'close' })).status, 200);
   }
-  child.kill('SIGTERM');
-  assert.equal((await ended).code, 0);
+  assert.equal((await stop()).code, 0);
   const servers = collector.spans.filter(({ kind }) => kind === 'server');
   assert.equal(new Set(servers.map(({ traceId }) => traceId)).size, requests);
   assert.equal(new Set(servers.map(({ resource }) => resource['process.pid'])).size, 2);
