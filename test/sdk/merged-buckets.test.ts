@@ -191,12 +191,14 @@ describe('limits that replicas share', () => {
   });
 
   it('of more clients than may wait are asked of the engine at once', async (t) => {
-    const { engine, replica, spend } = setUp(t);
+    const { engine, replica, pass, spend } = setUp(t);
     const one = replica();
     for (let client = 0; client < 1000; client++) one.take(`client ${client}`);
     assert.equal(engine.asked, 0);
     assert.equal(await spend(one, 1, 'another'), 1);
     assert.equal(engine.asked, 1);
+    await pass(100);
+    assert.ok(isGrantedAtOnce(one.take('later')), 'those that were merged wait no more');
   });
 
   it('of another size are others', async (t) => {
