@@ -166,6 +166,18 @@ describe('oauth2', async () => {
     assert.deepEqual([login.requests.length, reason()], [1, 'oauth2: no token, status 429']);
   });
 
+  it('is asked for again after a minute, however much longer Retry-After wants', async (t) => {
+    const now = performance.now.bind(performance);
+    let ahead = 0;
+    t.mock.method(performance, 'now', () => now() + ahead);
+    tokens((_req, res) => void res.writeHead(429, { 'Retry-After': '3600' }).end(), token('t1'));
+    const askAfter = (milliseconds: number) => {
+      ahead = milliseconds;
+      return ask();
+    };
+    assert.deepEqual([await askAfter(0), await askAfter(30_000), await askAfter(60_000)], [502, 502, 200]);
+  });
+
   it('has an older answer stand in where the token endpoint refuses, which says nothing of what a client asks', async () => {
     await start({ cache: { maxAge: 1, staleIfError: '1m' } });
     tokens(token('t1', 1), faults.json({ error: 'invalid_client' }, 401));

@@ -121,6 +121,15 @@ describe('a hold', () => {
     }
   });
 
+  it('that was released leaves what was given back before remembered as long as it was', async () => {
+    const { area, clock, payments } = setUp();
+    assert.equal(await (await redeemed(payments)).giveBack(), true);
+    const before = await area.get(name(1));
+    assert.equal(await isFree(payments), true);
+    clock.now += LIFE - 1;
+    assert.equal(await area.get(name(1)), before);
+  });
+
   it('is refused, and nothing is overwritten, where something stands that is no payment', async () => {
     for (const garbage of ['garbage', '', '{}', '{"state":"held"}', '{"state":"held","refunds":"x"}']) {
       const { area, payments } = setUp();
