@@ -28,6 +28,8 @@ export interface Collector {
   readonly url: string;
   readonly spans: readonly CollectedSpan[];
   readonly requests: readonly { readonly path: string; readonly headers: IncomingHttpHeaders }[];
+  /** How many spans it did not take. */
+  refused(): number;
   /** The status that requests get from now on. */
   answer(status: number): void;
   /** Resolves when `condition` holds; it is looked at again and again. */
@@ -40,10 +42,13 @@ export async function startCollector(): Promise<Collector> {
   const spans: CollectedSpan[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders }[] = [];
   let status = 200;
+  let refused = 0;
   const server = createServer(async (req, res) => {
     const body = await buffer(req);
     requests.push({ path: req.url ?? '', headers: req.headers });
-    if (status === 200) spans.push(...spansIn(req.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body));
+    const sent = spansIn(req.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body);
+    if (status === 200) spans.push(...sent);
+    else refused += sent.length;
     res.writeHead(status, { 'content-type': 'application/x-protobuf' }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -51,6 +56,7 @@ export async function startCollector(): Promise<Collector> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
     requests,
+    refused: () => refused,
     answer: (next) => {
       status = next;
     },
