@@ -25,9 +25,8 @@ export class BoundedTtlMap<V> {
    * @throws RangeError when the capacity is no positive integer.
    */
   constructor(capacity: number) {
-    if (!Number.isSafeInteger(capacity) || capacity < 1) {
+    if (!Number.isSafeInteger(capacity) || capacity < 1)
       throw new RangeError(`capacity must be a positive integer, not ${capacity}`);
-    }
     this.#capacity = capacity;
   }
 

@@ -52,9 +52,7 @@ export function paymentDigest(node: Address, endpointId: Hex, expiresAt: number)
  * @throws RangeError when the digest is not 32 bytes.
  */
 export function personalDigest(digest32: Uint8Array): Uint8Array {
-  const message = Buffer.allocUnsafe(PERSONAL_PREFIX.length + 32);
-  message.set(PERSONAL_PREFIX, 0);
-  message.set(bytesOfLength('digest', digest32, 32), PERSONAL_PREFIX.length);
+  const message = Buffer.concat([PERSONAL_PREFIX, bytesOfLength('digest', digest32, 32)]);
   return keccak256(message);
 }
 

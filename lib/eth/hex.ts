@@ -57,9 +57,8 @@ export function toBytes(hex: Hex): Buffer {
  * @throws Error naming the value when it is no address, or is mixed-case and its checksum is wrong.
  */
 export function checksumAddress(value: string): Address {
-  if (typeof value !== 'string' || !ADDRESS.test(value)) {
+  if (typeof value !== 'string' || !ADDRESS.test(value))
     throw new Error(`not an address (0x and 40 hex digits): ${shown(value)}`);
-  }
   const address = withChecksum(value);
   if (value !== address && !isSingleCase(value)) throw new Error(`wrong address checksum (EIP-55): ${shown(value)}`);
   return address;

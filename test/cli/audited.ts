@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { JSON_HEADERS } from '../support/http.ts';
 import { Scrape } from '../support/metrics.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli } from './run.ts';
@@ -31,11 +32,7 @@ export async function startAudited(t: TestContext, audit: string) {
     const [, metrics = ''] = await running.output(/metrics on (http:[^"]+)/);
     const { eth, all } = specifications(upstream.url);
     const ask = async (id: string, parameters: object) => {
-      const init = {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ parameters }),
-      };
+      const init = { method: 'POST', headers: JSON_HEADERS, body: JSON.stringify({ parameters }) };
       const response = await fetch(`${url}/endpoints/${endpointId(id)}`, init);
       assert.equal(response.status, 200, await response.text());
     };

@@ -13,7 +13,7 @@ import { inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
 import { type Block, shopFor } from '../support/x402-shop.ts';
-import { COUNTED, folderWith, launchCli, type Running, runCli } from './run.ts';
+import { COUNTED, folderWith, kill, launchCli, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
 import { postTo, urlOf } from './started.ts';
 
@@ -45,10 +45,6 @@ describe('payments of processes', async () => {
     const leaving = async (transaction: string) =>
       leavingFetch(`${url}/endpoints/${native}`, await proofOf(transaction));
     return { running, redeem, leaving, buy: (headers = {}) => postTo(url, exact, headers) };
-  };
-  const kill = async ({ child, ended }: Running) => {
-    child.kill('SIGKILL');
-    await ended;
   };
   const payments = (t: TestContext, cwd: string, ...words: string[]) =>
     runCli(t, ['payments', ...words, '-c', 'c.yaml'], { cwd });

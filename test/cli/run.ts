@@ -50,6 +50,11 @@ export interface Running {
   stop(): PromiseLike<Ended>;
 }
 
+export async function kill({ child, ended }: Running): Promise<void> {
+  child.kill('SIGKILL');
+  await ended;
+}
+
 /** Variables of processes whose coverage counts: all others run what these and the tests themselves run, too. */
 export const COUNTED = { NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE ?? '' };
 

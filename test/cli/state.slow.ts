@@ -17,7 +17,7 @@ import { faults, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
-import { folderWith, type Running } from './run.ts';
+import { folderWith, kill, type Running } from './run.ts';
 import { ADDRESS } from './service-config.ts';
 import { postTo, startIn, urlOf } from './started.ts';
 
@@ -63,10 +63,6 @@ describe('state beyond a process', async () => {
       postTo(url, paid, await proofHeader(alice, { ids: { paid }, node: ADDRESS }, 'paid', txHash));
     return { running, url, redeem, submit: () => postTo(url, slow) };
   }
-  const kill = async ({ child, ended }: Running) => {
-    child.kill('SIGKILL');
-    await ended;
-  };
   const answered = async (response: Response) =>
     assert.equal(BigInt((await verifyEncoded(response, ADDRESS)).data), 7n);
   /** Blocks have whole seconds: one of this second may be older than the ledger of payments. */

@@ -15,7 +15,7 @@ import { faults } from '../support/upstream.ts';
 import { retried } from '../support/wait.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { type Block, shopFor } from '../support/x402-shop.ts';
+import { type Block, settleAndRefuse, shopFor } from '../support/x402-shop.ts';
 
 const LINES = /^(?:a payment was released|the chain says)/;
 
@@ -189,10 +189,7 @@ describe('payments, --release and --reconcile', async () => {
     shop.facilitator.on('/settle', faults.serverError());
     assert.equal((await send()).status, 401);
     // The first settlement comes through before the second one, which finds the account empty.
-    shop.facilitator.on('/settle', async (_req, res, { body }) => {
-      await shop.facilitator.settle(JSON.parse(body));
-      res.end(JSON.stringify({ success: false, errorReason: 'insufficient_funds', transaction: '' }));
-    });
+    settleAndRefuse(shop);
     assert.equal((await send()).status, 402);
     shop.facilitator.reset();
     const [listed] = (await cli(service)).stdout;

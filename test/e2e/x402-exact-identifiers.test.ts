@@ -11,7 +11,7 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { costsTo, shopFor } from '../support/x402-shop.ts';
+import { costsTo, settleAndRefuse, shopFor } from '../support/x402-shop.ts';
 
 describe('x402-exact: payments with an identifier', async () => {
   const shop = await shopFor(suite);
@@ -134,10 +134,7 @@ describe('x402-exact: payments with an identifier', async () => {
     shop.upstream.json('/p', { price: 7 });
     await isBusy();
     // The first settlement comes through while the second one waits for the upstream.
-    shop.facilitator.on('/settle', async (_req, res, { body }) => {
-      await shop.facilitator.settle(JSON.parse(body));
-      res.end(JSON.stringify({ success: false, errorReason: 'insufficient_funds', transaction: '' }));
-    });
+    settleAndRefuse(shop);
     await costs(PRICE, async () => {
       assert.equal((await send(payload)).status, 402);
       shop.facilitator.reset();

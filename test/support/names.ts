@@ -1,6 +1,6 @@
 import dns, { type LookupAddress } from 'node:dns';
 
-/** The addresses of a name, the code of its failure, or nothing ever. */
+/** The addresses of a name, the code of its failure, or nothing until it is set to something else. */
 export type Known = readonly string[] | 'ENOTFOUND' | 'EAI_AGAIN' | 'silence';
 
 export interface Names {
@@ -17,19 +17,27 @@ export function knowNames(t: { after(restore: () => void): void }, names: Readon
   const { lookup } = dns;
   const known = new Map(Object.entries(names));
   const asked: string[] = [];
+  const silent: (() => unknown)[] = [];
   const resolve = (name: string, ...rest: [options: object, answer: Answer]) => {
     asked.push(name);
     if (!name.endsWith('.test')) return Reflect.apply(lookup, dns, [name, ...rest]);
     const [, answer] = rest;
-    const found = known.get(name) ?? 'ENOTFOUND';
-    if (found === 'silence') return undefined;
-    if (typeof found === 'string') return setImmediate(answer, Object.assign(new Error(found), { code: found }), []);
-    const addresses = found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-    return setImmediate(answer, null, addresses);
+    const tell = (): unknown => {
+      const found = known.get(name) ?? 'ENOTFOUND';
+      if (found === 'silence') return silent.push(tell);
+      if (typeof found === 'string') return setImmediate(answer, Object.assign(new Error(found), { code: found }), []);
+      const addresses = found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+      return setImmediate(answer, null, addresses);
+    };
+    return tell();
   };
   Object.assign(dns, { lookup: resolve });
   t.after(() => {
     Object.assign(dns, { lookup });
   });
-  return { asked, set: (name, answer) => void known.set(name, answer) };
+  const set = (name: string, answer: Known) => {
+    known.set(name, answer);
+    for (const tell of silent.splice(0)) tell();
+  };
+  return { asked, set };
 }

@@ -62,6 +62,14 @@ export function costsTo(market: Market, { address }: { readonly address: string 
   };
 }
 
+/** Has the facilitator settle what it is asked for, and say that it did not. */
+export function settleAndRefuse({ facilitator }: Shop): void {
+  facilitator.on('/settle', async (_req, res, { body }) => {
+    await facilitator.settle(JSON.parse(body));
+    res.end(JSON.stringify({ success: false, errorReason: 'insufficient_funds', transaction: '' }));
+  });
+}
+
 /** A shop that is open for the test or the suite. */
 export function shopFor(lifetime: Lifetime): Promise<Shop> {
   return endsWith(lifetime, openShop());

@@ -33,12 +33,18 @@ const addresses = new LRUCache<string, LookupAddress[]>({
   ttl: ADDRESSES_KEPT_MS,
   ignoreFetchAbort: true,
   // RFC 6761, section 6.3: names below localhost never leave the machine.
-  fetchMethod: (host) => promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true }),
+  fetchMethod: async (host) => {
+    const found = await promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
+    // A result that comes after the old addresses were set again would be dropped.
+    addresses.set(host, found);
+    return found;
+  },
 });
 
 /**
  * Returns the addresses of a host. Node.js looks names up on a few threads, which silent name servers can block. So when old
- * addresses are known, a lookup is waited for only {@link LOOKUP_TIMEOUT_MS}. Then the old ones count as fresh again.
+ * addresses are known, a lookup is waited for only {@link LOOKUP_TIMEOUT_MS}. Then the old ones count as fresh again, until it
+ * has a result.
  */
 async function addressesOf(host: string): Promise<LookupAddress[]> {
   const found = addresses.fetch(host);

@@ -172,7 +172,7 @@ describe('the connections', () => {
 });
 
 describe('host names', () => {
-  it('are looked up again after ten seconds, and reached where they were while it is silent', async (t) => {
+  it('are looked up again after ten seconds, and reached where they were until there is an answer', async (t) => {
     const names = knowNames(t, { 'a.test': ['127.0.0.1'] });
     upstream.on('/', (_req, res) => void res.setHeader('Connection', 'close').end('1'));
     const url = `${upstream.url.replace('127.0.0.1', 'a.test')}/`;
@@ -191,6 +191,10 @@ describe('host names', () => {
     await eventually(() => names.asked.length > 1);
     t.mock.timers.tick(250);
     assert.deepEqual(await Promise.all(calls), ['1', '1']);
+    // Nobody listens where they are now.
+    names.set('a.test', ['127.0.0.2']);
+    await new Promise(setImmediate);
+    await assert.rejects(text('', { url }), /the connection was refused/);
     assert.deepEqual(names.asked, ['a.test', 'a.test']);
   });
 });
