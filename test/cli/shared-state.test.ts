@@ -191,6 +191,7 @@ describe('the engine of settings.state, as plugins use it', () => {
       await Promise.all([area.get('a'), area.compareAndSet('a', undefined, undefined)]);
       await assert.rejects(area.compareAndSet('a', undefined, 'b'), new StateUnavailable('full'));
     }
+    assert.equal(client.available(), false);
     for (let looks = 0; looks < 5; looks++) await pass(1000);
     assert.deepEqual([client.available(), lines.length], [false, 1]);
     state.fault = 'none';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
+import { signEip191 } from '../../builtins/sign-eip191/index.ts';
 import { suite } from '../support/lifetime.ts';
 import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
@@ -90,6 +91,13 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     assert.ok(notes().includes('aborted'));
     const line = service.logs.find(({ message }) => message === 'Signing failed');
     assert.equal(line?.fields.detail, 'signer "kept": no signature within 50 ms');
+  });
+
+  it('has a budget beyond the longer timeout of the two', () => {
+    const { budget } = signEip191();
+    assert.ok(typeof budget === 'function');
+    const next = { type: 'kept', timeout: 9000 };
+    assert.equal(budget({ settings: { signer: { type: 'kept', timeout: 2000, next } } }, []), 10_000);
   });
 
   it('is asked for a bounded number of signatures at once; who gets no turn is told that the server is busy', async (t) => {

@@ -45,12 +45,9 @@ describe('x402 and time, with a clock of its own before a real chain', async () 
     assert.deepEqual((await ask(short, txHash)).outcome, ACCEPTED);
   });
 
+  const young = [0, GRACE + SHORT, GRACE + SHORT + 1, GRACE + LONG - 1, GRACE + LONG];
   for (const [when, behind, ages] of [
-    [
-      'as long as any endpoint would accept it',
-      0,
-      [0, GRACE + SHORT, GRACE + SHORT + 1, GRACE + LONG - 1, GRACE + LONG],
-    ],
+    ['as long as any endpoint would accept it', 0, young],
     ['also where this clock is behind that of the chain', HOUR, [GRACE + LONG + 1 - HOUR, 0, GRACE + LONG]],
   ] as const)
     it(`it is remembered ${when}`, async (t) => {
