@@ -42,11 +42,8 @@ export function readTraceContext(headers: Headers): TraceContext | undefined {
 }
 
 /** Returns a `traceparent` of version 00. */
-export function writeTraceparent({
-  traceId,
-  parentId,
-  isSampled,
-}: Pick<TraceContext, 'traceId' | 'parentId' | 'isSampled'>): string {
+export function writeTraceparent(context: Pick<TraceContext, 'traceId' | 'parentId' | 'isSampled'>): string {
+  const { traceId, parentId, isSampled } = context;
   return `00-${traceId}-${parentId}-0${Number(isSampled)}`;
 }
 

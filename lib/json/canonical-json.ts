@@ -57,9 +57,8 @@ function write(value: unknown, depth: number, strict: boolean): string {
 }
 
 function writeContainer(value: object, depth: number, strict: boolean): string {
-  if (depth > MAX_JSON_DEPTH) {
+  if (depth > MAX_JSON_DEPTH)
     throw new CanonicalJsonError(`the value contains itself or is nested deeper than ${MAX_JSON_DEPTH} levels`);
-  }
   if (Array.isArray(value)) return writeArray(value, depth, strict);
   if (isPlain(value)) return writeRecord(value, depth, strict);
   throw new CanonicalJsonError('an object that is neither plain nor an array cannot be written as JSON');
@@ -84,9 +83,8 @@ function writeRecord(record: Readonly<Record<string, unknown>>, depth: number, s
 
 function quote(text: string, strict: boolean): string {
   if (!NEEDS_ESCAPING.test(text)) return `"${text}"`;
-  if (strict && LONE_SURROGATE.test(text)) {
+  if (strict && LONE_SURROGATE.test(text))
     throw new CanonicalJsonError('a string with a lone surrogate has no canonical JSON (RFC 8785)');
-  }
   return JSON.stringify(text);
 }
 

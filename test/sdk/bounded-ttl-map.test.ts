@@ -7,15 +7,11 @@ import { BoundedTtlMap } from '../../lib/bounded/bounded-ttl-map.ts';
 describe('BoundedTtlMap', () => {
   it('shrinks after a flood, two entries for each new one', () => {
     const map = new BoundedTtlMap<number>(1000);
-    for (let i = 0; i < 1000; i++) {
-      map.set(`flood ${i}`, i, 100, 0);
-    }
+    for (let i = 0; i < 1000; i++) map.set(`flood ${i}`, i, 100, 0);
     assert.equal(map.size, 1000);
     map.set('after', 0, 1000, 100);
     assert.equal(map.size, 999);
-    for (let i = 0; i < 500; i++) {
-      map.set(`after ${i}`, i, 100, 100);
-    }
+    for (let i = 0; i < 500; i++) map.set(`after ${i}`, i, 100, 100);
     assert.ok(map.size < 502, `${map.size} entries`);
   });
 
@@ -69,9 +65,7 @@ describe('BoundedTtlMap', () => {
             }
           }
           for (const [k, { end }] of model) {
-            if (now >= end) {
-              model.delete(k);
-            }
+            if (now >= end) model.delete(k);
           }
           assert.ok(map.size <= capacity);
           for (let k = 0; k < 12; k++) {

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { buildConnector } from 'undici';
 import { undici } from '../../process/packages.ts';
 import { withTimeout } from '../../time.ts';
-import { faultText, proxyFault } from './faults.ts';
+import { codeOf, faultText, proxyFault } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
 
 /** The TLS settings for connections to servers. Certificates and keys are PEM texts. */
@@ -33,11 +33,17 @@ const addresses = new LRUCache<string, LookupAddress[]>({
   ttl: ADDRESSES_KEPT_MS,
   ignoreFetchAbort: true,
   // RFC 6761, section 6.3: names below localhost never leave the machine.
-  fetchMethod: async (host) => {
-    const found = await promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
-    // A result that comes after the old addresses were set again would be dropped.
-    addresses.set(host, found);
-    return found;
+  fetchMethod: async (host, old) => {
+    try {
+      const found = await promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
+      // A result that comes after the old addresses were set again would be dropped.
+      addresses.set(host, found);
+      return found;
+    } catch (error) {
+      // Name servers that fail have not said that the name is gone.
+      if (old === undefined || !(error instanceof Error && codeOf(error) === 'EAI_AGAIN')) throw error;
+      return old;
+    }
   },
 });
 

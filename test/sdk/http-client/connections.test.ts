@@ -179,23 +179,28 @@ describe('host names', () => {
     let now = 0;
     t.mock.method(performance, 'now', () => now);
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    for (now of [1, 10_000]) {
+    const askedAt = (time: number) => {
+      now = time;
       t.mock.timers.tick(1);
-      assert.equal(await text('', { url }), '1');
-    }
+      return text('', { url });
+    };
+    for (const time of [1, 10_000]) assert.equal(await askedAt(time), '1');
     assert.deepEqual(names.asked, ['a.test']);
-    now = 10_002;
-    t.mock.timers.tick(1);
     names.set('a.test', 'silence');
-    const calls = [text('', { url }), text('', { url })];
+    const calls = [askedAt(10_002), askedAt(10_002)];
     await eventually(() => names.asked.length > 1);
     t.mock.timers.tick(250);
     assert.deepEqual(await Promise.all(calls), ['1', '1']);
     // Nobody listens where they are now.
     names.set('a.test', ['127.0.0.2']);
     await new Promise(setImmediate);
-    await assert.rejects(text('', { url }), /the connection was refused/);
+    await assert.rejects(askedAt(10_002), /the connection was refused/);
     assert.deepEqual(names.asked, ['a.test', 'a.test']);
+    // Name servers that fail have not said that the name is gone.
+    names.set('a.test', 'EAI_AGAIN');
+    await assert.rejects(askedAt(20_003), /the connection was refused/);
+    names.set('a.test', 'ENOTFOUND');
+    await assert.rejects(askedAt(30_004), /the host name is unknown/);
   });
 });
 
