@@ -190,14 +190,14 @@ describe('clients that wait for the call of another', () => {
   });
 
   it('wait for all that is to be done with its answer', async (t) => {
-    const TIMEOUT = 100;
+    const TIMEOUT = 1000;
     const { upstream, ask } = await start(t, faults.json({ price: 7 }), TIMEOUT);
     const signing: Array<() => void> = [];
     acts.set('puppet onBeforeSign', () => new Promise<void>((resolve) => signing.push(resolve)));
     const leader = await ask();
     const letGo = await eventually(() => signing[0], 'the leader');
     const waiting = [await ask(), await ask()];
-    await sleep(4 * TIMEOUT);
+    await sleep(2.5 * TIMEOUT);
     letGo();
     for (const { asked } of [leader, ...waiting]) await verifyEncoded(await asked, TEST_ADDRESS);
     assert.equal(upstream.requests.length, 1);
