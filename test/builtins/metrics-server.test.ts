@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { it, type TestContext } from 'node:test';
+import { Recorder } from '../../builtins/metrics/recorder.ts';
 import { MetricsServer } from '../../builtins/metrics/server.ts';
 import type { Log } from '../../plugins-sdk/log.ts';
 import { eventually } from '../support/wait.ts';
@@ -52,4 +53,17 @@ it('more clients of the metrics than it holds are refused, with one line in the 
   }
   await eventually(() => closed >= 3);
   assert.deepEqual(warnings, [['connections to the metrics refused', { perAddress: 32 }]]);
+});
+
+it('what a worker cannot read is left out of the sum over all of them', async () => {
+  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  const offered: (() => Promise<unknown>)[] = [];
+  const offer = (_: string, values: () => Promise<unknown>) => void offered.push(values, values);
+  const workers = { count: 2, offer, gather: () => Promise.all(offered.map((values) => values())) };
+  const recorder = new Recorder({ log, version: '1', workers });
+  recorder.gauge({ name: 'sound', help: 'read', series: 1 }, () => 3);
+  recorder.gauge({ name: 'broken', help: 'not read', series: 1 }, () => assert.fail('no'));
+  const text = await recorder.text();
+  assert.match(text, /^signed_data_proxy_sound 6$/m);
+  assert.doesNotMatch(text, /nan/i);
 });
