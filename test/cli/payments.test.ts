@@ -12,14 +12,13 @@ import { tableOf } from '../support/payments.ts';
 import { inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
-import { type Block, shopFor } from '../support/x402-shop.ts';
+import { type Block, shopWithPayer } from '../support/x402-shop.ts';
 import { COUNTED, folderWith, kill, launchCli, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
 import { postTo, urlOf } from './started.ts';
 
 describe('payments of processes', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
 
   const bob = () => payer(shop.chain, 2);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference to a variable

@@ -7,12 +7,11 @@ import { serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 const MESSAGES = /^(?:a payment|payment|it is not known)/;
 
-const shop = await shopFor(suite);
-const alice = await shop.market.wallet(1_000_000n);
+const { shop, alice } = await shopWithPayer(suite);
 const native = { auth: termsOn(shop.chain, PRICE) };
 const config = shop.config({ exact: {}, native, other: native }, { settings: { metrics: { port: 0 } } });
 const service = await serviceFor(suite, config);

@@ -15,13 +15,12 @@ import { faults } from '../support/upstream.ts';
 import { retried } from '../support/wait.ts';
 import { NATIVE, payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { type Block, settleAndRefuse, shopFor } from '../support/x402-shop.ts';
+import { type Block, settleAndRefuse, shopWithPayer } from '../support/x402-shop.ts';
 
 const LINES = /^(?:a payment was released|the chain says)/;
 
 describe('payments, --release and --reconcile', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
 
   const RPC =
     'option --reconcile needs --rpc <network=url>, the chain and a node of it, such as eip155:84532=https://node.example';

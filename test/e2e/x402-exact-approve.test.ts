@@ -10,7 +10,7 @@ import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/servic
 import { verifyEncoded } from '../support/verify.ts';
 import { eventually, inTime } from '../support/wait.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { type Block, shopFor } from '../support/x402-shop.ts';
+import { type Block, shopWithPayer } from '../support/x402-shop.ts';
 
 /** What holds up the engine's swaps with which a settlement begins; of the area of payments alone. */
 let holdUp: (() => Promise<void>) | undefined;
@@ -32,8 +32,7 @@ const releasing = (name: string, body: string) =>
   `export default { name: '${name}', setup: () => ({ hooks: { approve: async (_, exchange) => { ${body} } } }) };`;
 
 describe('x402-exact: what comes between a signed answer and its settlement', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
 
   afterEach(() => {
     holdUp = undefined;

@@ -7,15 +7,14 @@ import { suite } from '../support/lifetime.ts';
 import { serviceFor } from '../support/service.ts';
 import { inSeconds, RECIPIENT } from '../support/x402.ts';
 import { askedFor, exactTerms, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 const VALUE = 'invalid_exact_evm_payload_authorization_value';
 const AFTER = 'invalid_exact_evm_payload_authorization_valid_after';
 const BEFORE = 'invalid_exact_evm_payload_authorization_valid_before';
 
 describe('x402-exact: what is asked for, and what is refused before anybody is asked', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const named = { ...exactTerms(shop.market, shop.facilitator.url), publicUrl: 'https://api.example.com/v1/' };
   const streamed = { mode: 'stream', description: 'Prices', auth: named };
   const service = await serviceFor(suite, shop.config({ sync: {}, stream: streamed }));

@@ -13,13 +13,12 @@ import { endpointUrl, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { serviceFor } from '../support/service.ts';
 import { askedFor, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 const PUBLIC = 'https://answers.example.com';
 
 describe('x402-exact: what catalogues are told of what is sold', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const symbol = { name: 'symbol', required: true, schema: { type: 'string', enum: ['ETH', 'BTC'] } };
   const words = Array.from({ length: 900 }, (_, i) => `w${i}`);
   const endpoints = {

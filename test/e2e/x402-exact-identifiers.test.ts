@@ -11,11 +11,10 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { costsTo, settleAndRefuse, shopFor } from '../support/x402-shop.ts';
+import { costsTo, settleAndRefuse, shopWithPayer } from '../support/x402-shop.ts';
 
 describe('x402-exact: payments with an identifier', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const parameters = [{ name: 'x' }];
   const endpoints = { e: { parameters }, other: {}, long: { path: '/long', encoding: undefined } };
   const service = await serviceFor(suite, shop.config(endpoints));

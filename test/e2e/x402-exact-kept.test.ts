@@ -16,7 +16,7 @@ import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { eventually } from '../support/wait.ts';
 import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 /** What is wrong with an operator's engine: it answers null where an answer is kept; what it says is there; what it waits for. */
 let engine: { readonly isOdd?: boolean; readonly found?: string; readonly read?: () => Promise<void> | undefined } = {};
@@ -39,8 +39,7 @@ const own = ownEngine('x402-exact-kept', (name) => {
 });
 
 describe('x402-exact: answers that are kept for their payers', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
 
   const identified = async (service: RunningService, id: string, endpoint: string) => {
     const extension = { ...declarePaymentIdentifierExtension(), info: { required: false, id } };

@@ -7,11 +7,10 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { RECIPIENT } from '../support/x402.ts';
 import { PRICE, payingFetch, settledAs } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 describe('x402-exact: what the public client library buys', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const cached = { cache: { maxAge: 600_000 } };
   const endpoints = { sync: {}, stream: { mode: 'stream' }, async: { mode: 'async' }, cached };
   const service = await serviceFor(suite, shop.config(endpoints));

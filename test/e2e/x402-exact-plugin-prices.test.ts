@@ -8,7 +8,7 @@ import { pluginFiles, pluginTools } from '../support/plugin-files.ts';
 import { serviceFor, startTestService, TEST_ADDRESS } from '../support/service.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { askedFor, exactTerms, paidBy, payingFetch, payloadFor } from '../support/x402-exact.ts';
-import { costsTo, shopFor } from '../support/x402-shop.ts';
+import { costsTo, shopWithPayer } from '../support/x402-shop.ts';
 
 /** Says what it is told to. */
 const PRICER = `import { Refusal } from 'signed-data-proxy/plugins-sdk';
@@ -31,8 +31,7 @@ const CHANGES = `export default { name: 'changes', setup: () => ({ hooks: {
 } }) };`;
 
 describe('x402-exact: prices by a plugin', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'told', max: '5000' } });
   const made = pluginFiles({ pricer: PRICER, changes: CHANGES });
   const plugins = [...made.plugins, { source: './by-volume.ts' }];

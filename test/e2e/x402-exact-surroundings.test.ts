@@ -10,14 +10,13 @@ import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 const KEY = '0123456789abcdef';
 const apiKey = { type: 'apiKey', keys: [KEY] };
 
 describe('x402-exact beside other features', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const nowhere = exactTerms(shop.market, 'http://127.0.0.1:9', { amount: '1' });
   const endpoints = {
     paid: {},

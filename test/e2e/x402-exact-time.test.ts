@@ -9,7 +9,7 @@ import { tableOf } from '../support/payments.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { askedFor, exactTerms, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
 const HOUR = 3_600_000;
 const MARGIN = 900_000;
@@ -17,8 +17,7 @@ const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const USED = 'invalid_exact_evm_nonce_already_used';
 
 describe('x402-exact: the end of an authorisation', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
 
   /** A service on a clock that stands, and an authorisation for it that is valid for a day. */
   async function start(t: TestContext) {

@@ -11,10 +11,9 @@ import { faults } from '../support/upstream.ts';
 import { eventually } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
-import { shopFor } from '../support/x402-shop.ts';
+import { shopWithPayer } from '../support/x402-shop.ts';
 
-const shop = await shopFor(suite);
-const alice = await shop.market.wallet(1_000_000n);
+const { shop, alice } = await shopWithPayer(suite);
 /** Terms whose node does what a test has it do. */
 const askedAt = (path: string) => ({ auth: { ...termsOn(shop.chain, PRICE), rpc: shop.upstream.url + path } });
 const service = await serviceFor(

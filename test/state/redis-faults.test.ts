@@ -12,9 +12,7 @@ const HOUR = 3_600_000;
 const limit = { max: 10, window: 1000 * HOUR };
 
 describeServers('an engine whose server fails', (program) => {
-  const start = async (t: TestContext, directives: Directives = {}) => {
-    return await redisFor(t, program, directives);
-  };
+  const start = (t: TestContext, directives: Directives = {}) => redisFor(t, program, directives);
 
   const open = async (t: TestContext, url: string): Promise<StateEngine> => {
     const { engine } = openEngine({ url });
@@ -23,9 +21,17 @@ describeServers('an engine whose server fails', (program) => {
     return engine;
   };
 
+  const openProxied = async (t: TestContext) => {
+    const proxy = await CuttingProxy.start(t, (await start(t)).port);
+    return { proxy, area: (await open(t, proxy.url)).area('a') };
+  };
+  const openArea = async (t: TestContext, directives: Directives = {}) => {
+    const server = await start(t, directives);
+    return { server, area: (await open(t, server.url)).area('a') };
+  };
+
   it('loses nothing that was acknowledged when it is killed again and again, and needs no restart itself', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     const acknowledged: string[] = [];
     let next = 0;
     for (let round = 1; round <= 3; round++) {
@@ -67,9 +73,7 @@ describeServers('an engine whose server fails', (program) => {
   ];
   for (const [cut, when, { rejects, done }] of cuts) {
     it(`does a command at most once whose connection is cut ${when}`, async (t) => {
-      const server = await start(t);
-      const proxy = await CuttingProxy.start(t, server.port);
-      const area = (await open(t, proxy.url)).area('a');
+      const { proxy, area } = await openProxied(t);
       const ended = async <T>(command: Promise<T>, value: T) => {
         if (rejects) await assert.rejects(command, StateUnavailable);
         else assert.deepEqual(await command, value);
@@ -95,9 +99,7 @@ describeServers('an engine whose server fails', (program) => {
   }
 
   it('rejects at once what was asked for together on a connection that is cut', async (t) => {
-    const server = await start(t);
-    const proxy = await CuttingProxy.start(t, server.port);
-    const area = (await open(t, proxy.url)).area('a');
+    const { proxy, area } = await openProxied(t);
     proxy.cutAt('request');
     const asked = await Promise.allSettled(['a', 'b', 'c'].map((key) => area.get(key)));
     assert.deepEqual(
@@ -123,8 +125,7 @@ describeServers('an engine whose server fails', (program) => {
   });
 
   it('comes back to a replica that is made the primary', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     await server.command('REPLICAOF', '127.0.0.1', '1');
     await assert.rejects(area.takeTokens('k', limit), /READONLY/);
     await server.command('REPLICAOF', 'NO', 'ONE');
@@ -132,8 +133,7 @@ describeServers('an engine whose server fails', (program) => {
   });
 
   it('deletes, but writes nothing, where there is no memory left', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     await area.compareAndSet('k', undefined, '1');
     await server.command('CONFIG', 'SET', 'maxmemory', '1');
     const message = `${server.name} answered: OOM command not allowed when used memory > 'maxmemory'.`;
@@ -149,8 +149,7 @@ describeServers('an engine whose server fails', (program) => {
   });
 
   it('writes nothing where too few replicas would get it', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     await server.command('CONFIG', 'SET', 'min-replicas-to-write', '1');
     await assert.rejects(area.compareAndSet('k', undefined, '1'), /NOREPLICAS/);
     await assert.rejects(area.compareAndSet('k', undefined, undefined), /NOREPLICAS/);
@@ -160,8 +159,7 @@ describeServers('an engine whose server fails', (program) => {
   });
 
   it('waits while the server stands still, and goes on with it', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     server.signal('SIGSTOP');
     let settled = 0;
     const swaps = ['1', '2', '3'].map((next) => area.compareAndSet('k', undefined, next).finally(() => settled++));
@@ -172,8 +170,7 @@ describeServers('an engine whose server fails', (program) => {
   });
 
   it('gives a connection up on which nothing comes any more, and finds the server again', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     server.signal('SIGSTOP');
     await assert.rejects(area.get('k'), new StateUnavailable(`${server.name} does not answer`));
     await assert.rejects(area.get('k'), StateUnavailable);
@@ -182,8 +179,7 @@ describeServers('an engine whose server fails', (program) => {
   });
 
   it('finds nothing in a server that was emptied', async (t) => {
-    const server = await start(t);
-    const area = (await open(t, server.url)).area('a');
+    const { server, area } = await openArea(t);
     await area.compareAndSet('k', undefined, '1');
     await area.takeTokens('k', limit, 10);
     await server.command('FLUSHALL');

@@ -74,3 +74,9 @@ export function settleAndRefuse({ facilitator }: Shop): void {
 export function shopFor(lifetime: Lifetime): Promise<Shop> {
   return endsWith(lifetime, openShop());
 }
+
+/** A shop that is open for the suite, and a wallet with money for it. */
+export async function shopWithPayer(lifetime: Lifetime) {
+  const shop = await shopFor(lifetime);
+  return { shop, alice: await shop.market.wallet(1_000_000n) };
+}

@@ -47,12 +47,17 @@ function setUp(t: TestContext) {
     const payments = new Payments({ area, index: memory, stateEngine, debts, ending: new Set(), log });
     return new Redemptions({ payments, ledger, stateEngine, now });
   };
+  const started = async () => {
+    const redemptions = replica();
+    await redemptions.start();
+    return redemptions;
+  };
   const pass = async (milliseconds: number) => {
     clock.now += milliseconds;
     t.mock.timers.tick(milliseconds);
     for (let turn = 0; turn < 10; turn++) await new Promise((done) => setImmediate(done));
   };
-  return { clock, engine, memory, lines, debts, replica, pass };
+  return { clock, engine, memory, lines, debts, replica, started, pass };
 }
 
 function minedAt(time: number): () => Promise<Mined> {
@@ -80,9 +85,8 @@ async function outcome(work: Promise<unknown>): Promise<string> {
 
 /** A payment whose hold its process could not end: the engine was away while the payment was verified. */
 async function heldAndAway(t: TestContext) {
-  const { clock, engine, replica, pass, lines } = setUp(t);
-  const redemptions = replica();
-  await redemptions.start();
+  const { clock, engine, replica, started, pass, lines } = setUp(t);
+  const redemptions = await started();
   const paid = minedAt(clock.now);
   const away = async () => {
     engine.isAway = true;
@@ -97,9 +101,8 @@ describe('a redemption whose engine fails at one command', () => {
   for (const failsAt of [1, 2, 3, 4, 5, 6, 7])
     for (const isDone of [true, false])
       it(`the ${failsAt}., ${isDone ? 'after' : 'before'} it was done: the payment buys nothing, and then one answer`, async (t) => {
-        const { clock, engine, replica, pass } = setUp(t);
-        const redemptions = replica();
-        await redemptions.start();
+        const { clock, engine, replica, started, pass } = setUp(t);
+        const redemptions = await started();
         const paid = minedAt(clock.now);
         Object.assign(engine, { commands: 0, failsAt, isDone });
         assert.equal(await outcome(redemptions.redeem(claimed(paid))), UNAVAILABLE);
@@ -134,9 +137,8 @@ describe('a redemption whose engine fails at one command', () => {
   });
 
   it('and never comes back: that is in the log', async (t) => {
-    const { clock, engine, replica, pass, lines } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
+    const { clock, engine, started, pass, lines } = setUp(t);
+    const redemptions = await started();
     const ticket = await redemptions.redeem(claimed(minedAt(clock.now)));
     engine.isAway = true;
     assert.equal(await redemptions.refund(ticket, true), true);
@@ -149,9 +151,8 @@ describe('a redemption whose engine fails at one command', () => {
     ['and is away already', true],
   ] as const)
     it(`${what} before anything is redeemed: nobody is said to have paid for nothing`, async (t) => {
-      const { clock, engine, replica, pass, lines } = setUp(t);
-      const redemptions = replica();
-      await redemptions.start();
+      const { clock, engine, started, pass, lines } = setUp(t);
+      const redemptions = await started();
       Object.assign(engine, { isAway: true, isKnownAway, commands: 0 });
       assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), UNAVAILABLE);
       for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
@@ -161,9 +162,8 @@ describe('a redemption whose engine fails at one command', () => {
     });
 
   it('and somebody is owed until the payment is given back', async (t) => {
-    const { clock, engine, replica, pass, lines, debts } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
+    const { clock, engine, replica, started, pass, lines, debts } = setUp(t);
+    const redemptions = await started();
     const paid = minedAt(clock.now);
     const ticket = await redemptions.redeem(claimed(paid));
     engine.isAway = true;
@@ -178,9 +178,8 @@ describe('a redemption whose engine fails at one command', () => {
   });
 
   it('during a refund: it is given back once, later', async (t) => {
-    const { clock, engine, replica, pass } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
+    const { clock, engine, started, pass } = setUp(t);
+    const redemptions = await started();
     const paid = minedAt(clock.now);
     for (let refunds = 0; refunds < 4; refunds++) {
       const ticket = await redemptions.redeem(claimed(paid));
@@ -223,9 +222,8 @@ describe('an engine that cannot be trusted with payments', () => {
   });
 
   it('sells nothing from the moment on at which it cannot', async (t) => {
-    const { clock, engine, replica } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
+    const { clock, engine, started } = setUp(t);
+    const redemptions = await started();
     engine.doubts = ['set this'];
     const refused = redemptions.redeem(claimed(minedAt(clock.now)));
     await assert.rejects(refused, (error) => isRefusal(error) && error.reason === 'set this');
@@ -235,10 +233,9 @@ describe('an engine that cannot be trusted with payments', () => {
 });
 
 it('a payment of the second in which the ledger begins is refused, and the operator is told both times', async (t) => {
-  const { clock, replica } = setUp(t);
+  const { clock, started } = setUp(t);
   clock.now += 310;
-  const redemptions = replica();
-  await redemptions.start();
+  const redemptions = await started();
   const reason = `mined at 2023-11-14T22:13:20.000Z, before the ledger of redeemed payments began at 2023-11-14T22:13:20.310Z`;
   await assert.rejects(redemptions.redeem(claimed(minedAt(START))), (error) => {
     assert.ok(isRefusal(error));
@@ -250,9 +247,8 @@ it('a payment of the second in which the ledger begins is refused, and the opera
 
 describe('a ledger that was emptied', () => {
   it('begins anew when somebody is told what to pay, so that what is paid then counts', async (t) => {
-    const { clock, memory, replica } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
+    const { clock, memory, started } = setUp(t);
+    const redemptions = await started();
     await memory.compareAndSet('ledger', await memory.get('ledger'), undefined);
     clock.now += 5000;
     redemptions.look();
@@ -264,9 +260,8 @@ describe('a ledger that was emptied', () => {
   });
 
   it('between the look at it and the redemption sells nothing', async (t) => {
-    const { clock, memory, replica } = setUp(t);
-    const redemptions = replica();
-    await redemptions.start();
+    const { clock, memory, started } = setUp(t);
+    const redemptions = await started();
     const paid = minedAt(clock.now);
     const emptied = async () => {
       for (const key of ['ledger', '0x01']) await memory.compareAndSet(key, await memory.get(key), undefined);
@@ -279,9 +274,8 @@ describe('a ledger that was emptied', () => {
 });
 
 it('a request that ends while its payment is redeemed gives it back', async (t) => {
-  const { clock, engine, replica } = setUp(t);
-  const redemptions = replica();
-  await redemptions.start();
+  const { clock, engine, started } = setUp(t);
+  const redemptions = await started();
   const paid = minedAt(clock.now);
   engine.commands = 0;
   // To list, to hold, to look at the ledger, to redeem.
@@ -291,9 +285,8 @@ it('a request that ends while its payment is redeemed gives it back', async (t) 
 });
 
 it('a check that fails gives the payment back with its own words', async (t) => {
-  const { clock, replica } = setUp(t);
-  const redemptions = replica();
-  await redemptions.start();
+  const { clock, started } = setUp(t);
+  const redemptions = await started();
   const fails = () => Promise.reject(new Refusal(401, 'Payment not found'));
   assert.equal(await outcome(redemptions.redeem(claimed(fails))), 'Payment not found');
   assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), 'done');

@@ -9,7 +9,7 @@ import { callOf, postMcp } from '../../support/mcp.ts';
 import { serviceFor, TEST_ADDRESS } from '../../support/service.ts';
 import { verifyEncoded } from '../../support/verify.ts';
 import { askedFor, exactTerms, paidBy, payingFetch, payloadFor, settledAs } from '../../support/x402-exact.ts';
-import { costsTo, shopFor } from '../../support/x402-shop.ts';
+import { costsTo, shopWithPayer } from '../../support/x402-shop.ts';
 
 const PARAMETERS = [
   { name: 'symbols', default: 'ETH' },
@@ -24,8 +24,7 @@ const TABLE = {
 };
 
 describe('tariff', async () => {
-  const shop = await shopFor(suite);
-  const alice = await shop.market.wallet(1_000_000n);
+  const { shop, alice } = await shopWithPayer(suite);
   const auth = exactTerms(shop.market, shop.facilitator.url, { amount: { by: 'tariff', max: '5000' } });
   const sold = { auth, parameters: PARAMETERS };
   const endpoints = {
