@@ -65,14 +65,18 @@ export function controlAt(path: string, log: Log, operations: () => Operations) 
   const unreachable = (error: unknown) =>
     log.warn('operators cannot reach this service by commands', { path, detail: errorForLog(error, 'message') });
   return {
-    /** Listens, unless it does already or no plugin has an operation. A service that cannot listen serves all the same. */
+    /**
+     * Listens, unless it does already, was closed, or no plugin has an operation. A service that cannot listen serves all the
+     * same. A socket that was removed, as cleaners of temporary files do, is made again.
+     */
     open: async (): Promise<void> => {
-      if (server !== undefined || operations().length === 0) return;
+      if (server?.listening === false || operations().length === 0) return;
       try {
         if (dirname(path) === ownFolder()) await mkdir(ownFolder(), { recursive: true, mode: 0o700 });
-        server = await listenAt(path, (socket) => void answer(socket, operations));
+        const made = await listenAt(path, (socket) => void answer(socket, operations));
         // An error may also come later: without a free file descriptor no connection can be accepted.
-        server?.on('error', unreachable);
+        made?.on('error', unreachable);
+        server = made ?? server;
       } catch (error) {
         unreachable(error);
       }

@@ -110,11 +110,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
-    reload: async (variables, told = log) => {
-      const isInForce = await service.reload(variables, told);
-      await control.open();
-      return isInForce;
-    },
+    reload: (variables, told = log) => service.reload(variables, told).finally(() => control.open()),
     stop: () => service.stop().finally(() => control.close()),
   };
 }

@@ -1,11 +1,12 @@
 /** Only the service's own user may ask it about payments. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmod, chown, mkdir } from 'node:fs/promises';
+import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { createServer, Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Operation } from '../../plugins-sdk/define.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
 import { askControl, controlAt, controlPaths } from '../../service/control.ts';
 import { folderWith, launch, PROGRAM, runCli } from './run.ts';
 
@@ -39,20 +40,14 @@ async function configIn(t: TestContext, state?: { type: 'file'; path: string }) 
   return { file, path: controlPaths(file)[0] };
 }
 
-/** A service that answers with its name; resolves with what it warns of. */
+/** A service that answers with its name; resolves with what it warns of, and with what each reload does. */
 async function serve(t: TestContext, path: string, result: string) {
   const warned: unknown[] = [];
-  const nothing = () => undefined;
-  const log = {
-    debug: nothing,
-    info: nothing,
-    error: nothing,
-    warn: (_: string, fields = {}) => void warned.push(fields),
-  };
+  const log = { ...silentLog, warn: (_: string, fields = {}) => void warned.push(fields) };
   const control = controlAt(path, log, () => [[ASKED.name, async () => [{ result }]]]);
   await control.open();
   t.after(() => control.close());
-  return warned;
+  return { warned, open: control.open };
 }
 
 /** What somebody else has made before the service did. */
@@ -70,13 +65,18 @@ const notFolder = (path: string) =>
   `${dirname(path)} is not a folder of this user alone: remove it, or set TMPDIR to another folder for service and command`;
 
 describe('the socket that commands ask', () => {
-  it('is asked where it is of this user alone, in a folder of the same', async (t) => {
+  it('is asked where it is of this user alone, in a folder of the same, and is made again if it was removed', async (t) => {
     const temporary = await ownTemporary(t);
     const { path } = await configIn(t);
     assert.equal(dirname(path), join(temporary, `signed-data-proxy-${uid}`));
     assert.equal(await askControl(path, ASKED), undefined);
-    assert.deepEqual(await serve(t, path, 'one'), []);
+    const { warned, open } = await serve(t, path, 'one');
     assert.deepEqual(await askControl(path, ASKED), [{ result: 'one' }]);
+    await open();
+    await rm(dirname(path), { recursive: true });
+    await open();
+    assert.deepEqual(await askControl(path, ASKED), [{ result: 'one' }]);
+    assert.deepEqual(warned, []);
   });
 
   it('a connection that the system refuses ends neither the service nor the socket', async (t) => {
@@ -88,7 +88,7 @@ describe('the socket that commands ask', () => {
       servers.push(this);
       return unref.call(this);
     });
-    const warned = await serve(t, path, 'one');
+    const { warned } = await serve(t, path, 'one');
     // What Node emits where a connection cannot be accepted, such as without memory for it.
     servers[0]?.emit('error', new Error('accept ENOMEM'));
     assert.deepEqual(warned, [{ path, detail: 'accept ENOMEM' }]);
@@ -101,7 +101,7 @@ describe('the socket that commands ask', () => {
     await plant(t, path);
     await chmod(dirname(path), 0o720);
     await assert.rejects(askControl(path, ASKED), { message: notFolder(path) });
-    assert.deepEqual(await serve(t, path, 'one'), [{ path, detail: notFolder(path) }]);
+    assert.deepEqual((await serve(t, path, 'one')).warned, [{ path, detail: notFolder(path) }]);
   });
 
   it('is not asked where it is of another user', { skip: !isRoot }, async (t) => {
@@ -124,7 +124,7 @@ describe('the socket that commands ask', () => {
     t.after(() => delete process.env.RUNTIME_DIRECTORY);
     const [path] = controlPaths(file);
     assert.equal(dirname(path), runtime);
-    assert.deepEqual(await serve(t, path, 'one'), []);
+    assert.deepEqual((await serve(t, path, 'one')).warned, []);
     const ask = () => askControl(path, ASKED);
     for (const each of [path, runtime]) await chown(each, 65534, 65534);
     assert.deepEqual(await ask(), [{ result: 'one' }]);
@@ -140,7 +140,7 @@ describe('the socket that commands ask', () => {
     t.after(() => delete process.env.RUNTIME_DIRECTORY);
     await mkdir(process.env.RUNTIME_DIRECTORY, { mode: 0o700 });
     const [path] = controlPaths(file);
-    assert.deepEqual(await serve(t, path, 'one'), []);
+    assert.deepEqual((await serve(t, path, 'one')).warned, []);
     const program = [process.execPath, PROGRAM, 'payments', ASKED.words.id, '--release', '-c', file];
     const words = ['-rm', 'sh', '-c', 'mount --bind "$1" /run && shift && exec "$@"', 'sh', run, ...program];
     const { code, stdout, stderr } = await launch(t, 'unshare', words, { env: { RUNTIME_DIRECTORY: '' } }).ended;
@@ -164,7 +164,7 @@ describe('the socket that commands ask', () => {
     process.env.TMPDIR = deep;
     const { path } = await configIn(t);
     const detail = `${path} is too long for a socket: set TMPDIR to a shorter path for service and command`;
-    assert.deepEqual(await serve(t, path, 'one'), [{ path, detail }]);
+    assert.deepEqual((await serve(t, path, 'one')).warned, [{ path, detail }]);
     await assert.rejects(askControl(path, ASKED), { message: detail });
   });
 
