@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { type StateEngine, StateUnavailable } from '../../plugins-sdk/state/area.ts';
-import { retried } from '../support/wait.ts';
+import { eventually, retried } from '../support/wait.ts';
 import { type Cut, CuttingProxy } from './redis-proxy.ts';
 import { type Directives, describeServers, openEngine, redisFor } from './redis-server.ts';
 
@@ -106,6 +106,15 @@ describeServers('an engine whose server fails', (program) => {
       asked.map(({ status }) => status),
       ['rejected', 'rejected', 'rejected'],
     );
+  });
+
+  it('looks for a server that is away after longer and longer pauses', async (t) => {
+    const { proxy } = await openProxied(t);
+    proxy.isAway = true;
+    await eventually(() => proxy.refusedAt.length > 4);
+    const [, , , fourth = 0, fifth = 0] = proxy.refusedAt;
+    // The time is the promise here: an attempt that comes sooner breaks it, a later one does not.
+    assert.ok(fifth - fourth >= 390, `${fifth - fourth} ms`);
   });
 
   it('leaves a server that became a replica, for where the name leads then', async (t) => {

@@ -9,6 +9,8 @@ export type Cut = 'request' | 'reply' | 'after';
 /** Stands before a server, may lead to another one, and cuts connections. */
 export class CuttingProxy {
   readonly port: number;
+  /** When it let nobody through, each time. */
+  readonly refusedAt: number[] = [];
   /** Where new connections lead. */
   target: number;
   readonly #server: Server;
@@ -59,6 +61,7 @@ export class CuttingProxy {
 
   #connect(client: Socket): void {
     if (this.#isAway) {
+      this.refusedAt.push(performance.now());
       client.destroy();
       return;
     }
