@@ -9,6 +9,10 @@ const DATABASES = ['values', 'buckets'] as const;
 /** Timeout for reading a whole file, in milliseconds: as long as a start may take. */
 const TIMEOUT_MS = 60_000;
 
+/** The ends of a check that got too little of the machine, as with a limit of memory or threads. */
+const UNFINISHED: ReadonlySet<unknown> = new Set(['SIGABRT', 'SIGKILL', 'SIGTERM']);
+const WHY_UNFINISHED = 'time, memory or threads are short; if not, the file is damaged';
+
 /** The options of a database of keys and texts, for the service and for the check. */
 export const ENCODINGS = { keyEncoding: 'binary', encoding: 'string' } as const;
 
@@ -38,15 +42,17 @@ const missing = (lastPageNumber + 1) * pageSize - fs.statSync(path).size;
 if (isWhole && missing > 0) fs.appendFileSync(path, Buffer.alloc(missing));
 process.exit(isWhole ? 0 : 1);`;
 
-/** Reads databases of a file in a process of its own. @throws Error if the file is damaged. */
+/** Reads databases of a file in a process of its own. @throws Error if the file is damaged, or could not be read to its end. */
 export async function checkFile(path: string, databases: readonly string[] = DATABASES): Promise<void> {
   // A file that was just created is no database yet.
   if ((await stat(path)).size === 0) return;
   const library = createRequire(import.meta.url).resolve('lmdb');
   const words = [path, library, databases, ENCODINGS].map((word) => JSON.stringify(word));
   const child = spawn(process.execPath, ['-e', READ_ALL, ...words], { stdio: 'ignore', timeout: TIMEOUT_MS });
-  const [code]: unknown[] = await once(child, 'close');
+  const [code, signal]: unknown[] = await once(child, 'close');
   if (code === 0) return;
+  if (UNFINISHED.has(signal))
+    throw new Error(`settings.state: ${path} could not be checked (${signal}): ${WHY_UNFINISHED}`);
   throw new Error(
     `settings.state: ${path} is damaged, or no state file of this service: ` +
       'restore it from a backup, or move it away: then payments made before now are refused',

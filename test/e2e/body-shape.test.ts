@@ -62,9 +62,7 @@ describe('the request body', async () => {
       ...['{"parameters":{"symbol":"\n"}}', '{"parameters":{"symbol":"\\x"}}', '{"a":"\0"}', '\0'],
       ...[' ', '\n', 'parameters=1', '<xml/>'],
     ];
-    for (const text of texts) {
-      it(JSON.stringify(text), () => refused(text, 400, INVALID));
-    }
+    for (const text of texts) it(JSON.stringify(text), () => refused(text, 400, INVALID));
 
     it('bytes that are no UTF-8, in keys and in values', async () => {
       for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0x80]]) {
@@ -116,15 +114,13 @@ describe('the request body', async () => {
   });
 
   describe('JSON that is no object is 400 Request body must be an object', () => {
-    for (const text of ['null', '[]', '[{"parameters":{}}]', '"parameters"', '1', 'true', '1e999', '""']) {
+    for (const text of ['null', '[]', '[{"parameters":{}}]', '"parameters"', '1', 'true', '1e999', '""'])
       it(text, () => refused(text, 400, NO_OBJECT));
-    }
   });
 
   describe('parameters that is no object is 400 Request parameters must be an object', () => {
-    for (const text of ['null', '[]', '["ETH"]', '"ETH"', '""', '0', 'false', '1e999']) {
+    for (const text of ['null', '[]', '["ETH"]', '"ETH"', '""', '0', 'false', '1e999'])
       it(text, () => refused(`{"parameters":${text}}`, 400, NO_PARAMETERS));
-    }
   });
 
   describe('no parameters', () => {
@@ -220,9 +216,8 @@ describe('the request body', async () => {
       ...['application', 'json', '*/*', 'application/*', ''],
       ...['application/json, text/plain', 'text/plain; application/json', ';application/json'],
     ];
-    for (const type of bad) {
+    for (const type of bad)
       it(`${type || '(empty)'} is 415`, () => refused('{}', 415, CONTENT_TYPE, { 'Content-Type': type }));
-    }
 
     it('a missing one is 415, with and without a body', async () => {
       for (const end of ['Content-Length: 2\r\n\r\n{}', 'Content-Length: 0\r\n\r\n', '\r\n']) {

@@ -26,9 +26,7 @@ function setUp({ capacity, ...limit }: { max: number; window: number; capacity?:
 
 function takeMany(buckets: TokenBuckets, key: string, times: number): number {
   let allowed = 0;
-  for (let i = 0; i < times; i++) {
-    allowed += buckets.take(key).granted;
-  }
+  for (let i = 0; i < times; i++) allowed += buckets.take(key).granted;
   return allowed;
 }
 
@@ -100,9 +98,7 @@ describe('a full table', () => {
     }
     assert.deepEqual(buckets.take('victim'), refused(20_000));
     clock.now += 19_999;
-    for (let i = 0; i < 1000; i++) {
-      buckets.take(`attacker again ${i}`);
-    }
+    for (let i = 0; i < 1000; i++) buckets.take(`attacker again ${i}`);
     assert.deepEqual(buckets.take('victim'), refused(1));
   });
 

@@ -32,6 +32,19 @@ describe('a state file that is damaged', () => {
     }
   });
 
+  it('is told from one that could not be read for want of time, memory or threads', async (t) => {
+    const path = await filled(t, 1);
+    const { execPath } = process;
+    t.after(() => Object.assign(process, { execPath }));
+    process.execPath = `${path}-check`;
+    await writeFile(process.execPath, '#!/bin/sh\nkill -s ABRT $$', { mode: 0o755 });
+    const why = 'time, memory or threads are short; if not, the file is damaged';
+    await assert.rejects(
+      engineOn(path).start(),
+      new Error(`settings.state: ${path} could not be checked (SIGABRT): ${why}`),
+    );
+  });
+
   it('refuses writes when it has lost the list of its free pages', async (t) => {
     const path = join(await folder(t), 'state');
     const first = await started(t, path);

@@ -53,9 +53,7 @@ describe('an entry', () => {
 describe('bounds', () => {
   it('are 10,000 entries and 64 MiB when nothing else is said', () => {
     const { cache } = setUp();
-    for (let i = 0; i < 10_100; i++) {
-      cache.set(`key ${i}`, 'x', { ttl: 1000, size: 1 });
-    }
+    for (let i = 0; i < 10_100; i++) cache.set(`key ${i}`, 'x', { ttl: 1000, size: 1 });
     assert.equal(cache.size, 10_000);
     assert.deepEqual([valueAt(cache, 'key 99'), valueAt(cache, 'key 100')], [undefined, 'x']);
 
@@ -63,9 +61,7 @@ describe('bounds', () => {
     const mebibyte = 1024 * 1024;
     byBytes.set('a', 'x', { ttl: 1000, size: 8 * mebibyte });
     assert.equal(byBytes.size, 0);
-    for (let i = 0; i < 100; i++) {
-      byBytes.set(String(i).padStart(2, '0'), 'x', { ttl: 1000, size: mebibyte - 4 });
-    }
+    for (let i = 0; i < 100; i++) byBytes.set(String(i).padStart(2, '0'), 'x', { ttl: 1000, size: mebibyte - 4 });
     assert.deepEqual([byBytes.size, byBytes.bytes], [64, 64 * mebibyte]);
   });
 });
