@@ -194,6 +194,8 @@ describe('x402-exact: facilitators', async () => {
     const [had, headers] = [await shop.market.balance(alice.address), paidBy(await payloadFor(service, 'a/e', alice))];
     await assertRefused(await service.post('a/e', {}, headers), 401, UNAVAILABLE);
     assert.equal(await shop.market.balance(alice.address), had);
+    // A stop tells what it still owes.
+    await service.stop();
     const log = JSON.stringify(service.logs);
     assert.match(log, /a payment was not settled/);
     assert.doesNotMatch(log, /it is not known whether a payment was settled/);
