@@ -39,7 +39,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** One client's connection. */
 interface Connection {
-  readonly since: number;
+  /** When it was last begun to be read: a stop lets those wait that it accepts. */
+  since: number;
   /** The client's address, kept because a destroyed socket has none. */
   readonly address: string | undefined;
   /** Responses under way. It is a list, since the old tables of a `Set` would keep responses alive. */
@@ -90,6 +91,7 @@ export class Connections {
   #add(socket: Socket): void {
     const connection: Connection = { since: performance.now(), address: socket.remoteAddress, underWay: [] };
     this.#open.set(socket, connection);
+    socket.on('resume', () => (connection.since = performance.now()));
     socket.once('close', () => {
       this.#open.delete(socket);
       // Node closes only the response that it is sending, not those queued behind it.

@@ -31,13 +31,12 @@ export function send(res: ServerResponse, { status, headers, body }: HttpRespons
 /** Returns a flat list of names and values. Later headers replace earlier ones of the same name. */
 function listOf(headers: readonly (Headers | undefined)[]): string[] {
   const list: string[] = [];
-  for (const some of headers) {
+  for (const some of headers)
     for (const name in some) {
       const place = placeOf(name, list);
       list[place] = name;
       list[place + 1] = some[name] ?? '';
     }
-  }
   return list;
 }
 

@@ -66,9 +66,8 @@ describe('SIGTERM', () => {
     await Promise.all(clients.map((client) => client.sent(sent)));
     running.child.kill('SIGTERM');
     running.child.kill('SIGCONT');
-    for (const text of await Promise.all(clients.map(({ closed }) => closed))) {
+    for (const text of await Promise.all(clients.map(({ closed }) => closed)))
       assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nConnection: close\r\n/);
-    }
     await Promise.all(busy);
     assert.equal((await running.ended).code, 0);
   });

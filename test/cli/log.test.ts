@@ -35,9 +35,8 @@ describe('log settings', () => {
   });
 
   it('are read from LOG_LEVEL and LOG_FORMAT', () => {
-    for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']) {
+    for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
       assert.equal(logSettings({ LOG_LEVEL: level }).level, level);
-    }
     assert.equal(logSettings({ LOG_FORMAT: 'json' }).format, 'json');
     assert.equal(logSettings({ LOG_FORMAT: 'text' }).format, 'text');
   });

@@ -6,9 +6,8 @@ import { PACKAGE_ROOT } from './run.ts';
 
 describe('the directory that relative paths are relative to', () => {
   it('is where the user stood, when npm runs a script of this package', () => {
-    for (const script of ['start', 'cli']) {
+    for (const script of ['start', 'cli'])
       assert.equal(userDirectory({ INIT_CWD: '/home/op', npm_lifecycle_event: script }, PACKAGE_ROOT), '/home/op');
-    }
   });
 
   it('is the working directory otherwise', () => {

@@ -82,9 +82,8 @@ const cases: readonly [TSchema, unknown, ...string[]][] = [
 ];
 
 test('every way of being wrong has its words', () => {
-  for (const [schema, value, ...lines] of cases) {
+  for (const [schema, value, ...lines] of cases)
     assert.deepEqual(explain(schema, value, 'v').map(findingLine), lines, JSON.stringify(schema));
-  }
 });
 
 test('property: there is something to explain exactly when TypeBox refuses', () => {
@@ -103,7 +102,6 @@ test('a schema that cannot be compiled is no obstacle as long as nobody comes to
     b: Type.Optional(Type.String({ pattern: '(' })),
   });
   const key = configKey('endpoint', 'unsound', Type.Optional(unsound));
-  for (let count = 0; count < 120; count++) {
+  for (let count = 0; count < 120; count++)
     assert.deepEqual(key.of({ block: { unsound: { a: count } }, apiBlock: {} }), { a: count });
-  }
 });

@@ -103,9 +103,8 @@ test('calls for which no budget is left make room for others', async (t) => {
     200,
   );
   const calls = Array.from({ length: 512 }, () => isolate.call('onBeforeSign', { data: '0x00' }));
-  for (const end of await Promise.allSettled(calls)) {
+  for (const end of await Promise.allSettled(calls))
     assert.equal(end.status === 'rejected' && end.reason.message, 'no answer within 200 ms');
-  }
   assert.deepEqual(await isolate.call('onAfterApiCall', {}), { data: 1 });
 });
 
@@ -142,9 +141,8 @@ test('what JSON would change is refused in the words of a plugin in the service'
 test('what a hook may return in the process of the service arrives from another one, however long it is', async (t) => {
   const { isolate } = await started(t, made);
   const of = (what: string) => isolate.call('onAfterApiCall', { what });
-  for (const characters of [70_000, 1_000_000, 2 << 20]) {
+  for (const characters of [70_000, 1_000_000, 2 << 20])
     assert.deepEqual(await of(`({ data: '0x' + 'a'.repeat(${characters}) })`), { data: `0x${'a'.repeat(characters)}` });
-  }
   const parameters = { a: 'x'.repeat(100_000) };
   assert.deepEqual(await of(`({ parameters: { a: 'x'.repeat(100_000) } })`), { parameters });
 });

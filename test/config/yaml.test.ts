@@ -106,9 +106,8 @@ test('nesting has a bound, also where a parser would run out of stack', () => {
   const nested = (depth: number) => `a: ${'['.repeat(depth)}1${']'.repeat(depth)}`;
   assert.equal(syntaxErrors(nested(63)), '');
   assert.equal(syntaxErrors(nested(100)), 'c.yaml:1:67: nested more than 64 levels deep');
-  for (const opening of ['[', '{', '- ', '? ']) {
+  for (const opening of ['[', '{', '- ', '? '])
     assert.match(syntaxErrors(opening.repeat(200_000)), /^c\.yaml:1:\d+: is nested too deeply$/);
-  }
   const indented = Array.from({ length: 100 }, (_, depth) => `${' '.repeat(depth)}a:`).join('\n');
   assert.match(syntaxErrors(indented), /^c\.yaml:\d+:\d+: nested more than 64 levels deep$/);
 });

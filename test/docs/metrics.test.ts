@@ -159,8 +159,7 @@ describe('docs/metrics.md', async () => {
     assert.equal(found.value('price_age_seconds_count', { api: 'api' }), 2);
     assert.equal(found.value('price_age_seconds_bucket', { api: 'api', le: '30' }), 0);
     assert.equal(found.table('plugin_calls_total')['price-age onAfterApiCall done'], 3);
-    for (const name of ['price_age_seconds', 'newest_price_timestamp_seconds']) {
+    for (const name of ['price_age_seconds', 'newest_price_timestamp_seconds'])
       assert.ok(page.includes(`\`signed_data_proxy_${name}`), name);
-    }
   });
 });

@@ -88,9 +88,8 @@ class Reader {
     const folder = await folderWith(t);
     await mkdir(join(folder, 'node_modules'));
     await symlink(PACKAGE_ROOT, join(folder, 'node_modules/signed-data-proxy'));
-    for (const name of ['ethers', 'solc', 'tsx']) {
+    for (const name of ['ethers', 'solc', 'tsx'])
       await symlink(join(PACKAGE_ROOT, 'node_modules', name), join(folder, 'node_modules', name));
-    }
     await cp(join(PACKAGE_ROOT, 'examples/pay'), join(folder, 'examples/pay'), { recursive: true });
     await mkdir(join(folder, 'bin'));
     await writeFile(join(folder, 'bin/npm'), npm);

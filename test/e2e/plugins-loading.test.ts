@@ -342,9 +342,8 @@ describe('a plugin in doubt stops start-up', () => {
       ['request-body', /no plugin provides "parseBody", without which nothing can be served/],
       ['endpoints', /no plugin provides "resolve", without which nothing can be served/],
     ];
-    for (const [name, why] of needed) {
+    for (const [name, why] of needed)
       await assert.rejects(start([{ source: `builtin:${name}`, enabled: false }], {}), why);
-    }
     await load({ source: 'builtin:cache', enabled: false });
     await assert.rejects(load({ source: './p.mjs', timeout: 0 }), /settings\.plugins\[0\]\.timeout/);
   });

@@ -277,9 +277,8 @@ describe('the verifier contract and answers of a running service', async () => {
 
   it('as its own callback it can be made to do nothing', async () => {
     const answer = await fresh();
-    for (const name of ['verifyAndFulfill', 'isFulfilled', 'digestOf']) {
+    for (const name of ['verifyAndFulfill', 'isFulfilled', 'digestOf'])
       assert.equal(await refusal(verifier, answer, await target(verifier, name)), NO_REASON, name);
-    }
   });
 
   describe('a callback that fails makes the delivery fail', () => {
@@ -415,17 +414,15 @@ describe('the example consumer', async () => {
 
   it('accepts an answer of a minute ahead, and none that is further ahead, whatever its size', async () => {
     await accepted(await answerOf({ timestamp: now + 60 }));
-    for (const timestamp of [now + 61, Number.MAX_SAFE_INTEGER]) {
+    for (const timestamp of [now + 61, Number.MAX_SAFE_INTEGER])
       await refused(await answerOf({ timestamp }), 'FromTheFuture', [timestamp]);
-    }
   });
 
   it('accepts no answer that is not newer than the one it has', async () => {
     await deliver(verifier, await answerOf({ timestamp: now - 10 }), to);
     const zero = `0x${word(0)}`;
-    for (const timestamp of [now - 11, now - 10]) {
+    for (const timestamp of [now - 11, now - 10])
       await refused(await answerOf({ timestamp, data: zero }), 'NotNewer', [timestamp]);
-    }
     await deliver(verifier, await answerOf({ timestamp: now - 9, data: zero }), to);
     assert.equal(await consumer.getFunction('price').staticCall(), 0n);
   });

@@ -162,9 +162,8 @@ describe('x402: a client never pays for nothing, and no failing request is free 
   it('checks that fail are no refunds', async () => {
     const paid = await payNative(alice, PRICE);
     rpc.on('/', faults.serverError());
-    for (let attempt = 0; attempt < 6; attempt++) {
+    for (let attempt = 0; attempt < 6; attempt++)
       await assertRefused(await send('sync', paid), 401, 'Payment verification unavailable');
-    }
     rpc.on('/', relay(chain.url));
     upstream.on('/p', faults.serverError());
     for (let attempt = 0; attempt < 3; attempt++) await assertRefused(await send('sync', paid), 502, FAILED);

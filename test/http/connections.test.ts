@@ -9,6 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { drain } from '../../http/drain.ts';
 import { listen, urlOf } from '../../lib/http/listen.ts';
 import { limitConnections } from '../../plugins-sdk/connection-limits.ts';
+import { block } from '../support/fuzz/situation.ts';
 import { openRaw, type RawConnection } from '../support/raw-http.ts';
 import { GET, gets, pipelined, reply, startTestServer } from './server.ts';
 
@@ -120,6 +121,19 @@ describe('a connection of a server that stops', () => {
     const until = performance.now() + 50;
     while (performance.now() < until);
     assert.match(await client.closed, /answer$/);
+    await stopped;
+  });
+
+  it('has a second for its first byte once it is read, however long others were accepted before', async (t) => {
+    const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
+    const stopped = drain(server.server, server.connections, 0);
+    server.server.on('connection', () => block(600));
+    const clients = [openRaw(server.url), openRaw(server.url)];
+    await server.until(() => !server.server.listening);
+    // Silent connections have been looked for by then.
+    await setTimeout(100);
+    for (const client of clients) client.write(GET);
+    for (const { closed } of clients) assert.match(await closed, /Connection: close\r\n\r\nanswer$/);
     await stopped;
   });
 

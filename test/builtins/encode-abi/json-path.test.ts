@@ -89,9 +89,8 @@ describe('paths', () => {
 describe('what is no path', () => {
   for (const [path, message] of CASES.refused) {
     it(JSON.stringify(path), () => {
-      for (const origin of ['operator', 'requester'] as const) {
+      for (const origin of ['operator', 'requester'] as const)
         assert.throws(() => compilePath(path, origin), { name: 'PathError', message });
-      }
     });
   }
 
@@ -155,9 +154,8 @@ describe("operators' filters", () => {
   });
 
   it('finds syntax errors at once', () => {
-    for (const path of ['$[?(@.a ==)]', '$.a[?(@.b &&)].c', '$.a[?(@.b)', '$.a[?(@.b)]]']) {
+    for (const path of ['$[?(@.a ==)]', '$.a[?(@.b &&)].c', '$.a[?(@.b)', '$.a[?(@.b)]]'])
       assert.throws(() => compilePath(path, 'operator'), PathError, path);
-    }
   });
 
   it('finds nothing in a document that is no container', () => {

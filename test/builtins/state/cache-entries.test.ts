@@ -97,12 +97,8 @@ it('answers as a plain list in the order of use does', () => {
           const kept = 8 * weight <= bytes;
           const value = `value ${turn}`;
           cache.set(action.key, value, action.terms);
-          if (kept) {
-            rows.push({ key: action.key, value, weight, end: elapsed + action.terms.ttl });
-          }
-          while (rows.length > entries || weigh() > bytes) {
-            rows.shift();
-          }
+          if (kept) rows.push({ key: action.key, value, weight, end: elapsed + action.terms.ttl });
+          while (rows.length > entries || weigh() > bytes) rows.shift();
         } else {
           const live = row !== undefined && elapsed < row.end ? row : undefined;
           assert.equal(valueAt(cache, action.key), live?.value);

@@ -112,9 +112,8 @@ describe('x402 and time, with a clock of its own before a real chain', async () 
     const { clock, long, ask, pay } = await setUp(t, 3);
     const { txHash, minedAt } = await pay();
     clock.now = minedAt;
-    for (let n = 1; n < 5; n++) {
+    for (let n = 1; n < 5; n++)
       assert.equal((await ask(long, `0x${String(n).repeat(64)}`)).outcome, 'Payment not found');
-    }
     assert.deepEqual((await ask(long, txHash)).outcome, ACCEPTED);
   });
 });
