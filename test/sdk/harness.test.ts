@@ -26,7 +26,6 @@ function withHooks(hooks: Partial<PublicHooks>, options?: Parameters<typeof test
 
 const never = () => new Promise<never>(() => undefined);
 
-/** Blocks the event loop for at least so many milliseconds. */
 /** All that a hook got, its lazy members evaluated. */
 function recorder() {
   const seen: Array<Record<string, unknown>> = [];
