@@ -6,8 +6,8 @@ import type { Connections } from './limits.ts';
 
 /** Milliseconds between two sweeps of open connections. */
 const POLL_INTERVAL_MS = 20;
-/** Milliseconds without a new connection after which a worker closes, and the most that it waits for them. */
-const WORKER_WAITS_MS = { quiet: 10, most: 100 };
+/** Milliseconds without a new connection after which a worker closes, and the most that it waits for them, of a full queue. */
+const WORKER_WAITS_MS = { quiet: 10, most: 400 };
 /** Most connections that are still accepted just before a server closes: more than its queue holds, which is 4,096. */
 const MOST_WAITING = 5000;
 

@@ -156,6 +156,23 @@ describe('a connection of a server that stops', () => {
     await stopped;
   });
 
+  it('is answered in a worker that takes a while to accept all that wait', async (t) => {
+    const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
+    Object.assign(cluster, { isWorker: true });
+    t.after(() => Object.assign(cluster, { isWorker: false }));
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    server.server.on('connection', () => {
+      now += 4;
+      // So that not all are accepted in one turn.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4);
+    });
+    const clients = Array.from({ length: 50 }, () => openRaw(server.url));
+    for (const client of clients) client.write(GET);
+    await drain(server.server, server.connections, 0);
+    for (const { closed } of clients) assert.match(await closed, /Connection: close\r\n\r\nanswer$/);
+  });
+
   it('is answered where more wait to be accepted than there is room for', async (t) => {
     const server = await startTestServer(t, {}, async (arrived) => {
       await setTimeout(3);
