@@ -58,6 +58,7 @@ export class Connection {
       const { message } = this.#unavailable(error);
       throw new Error(`settings.state: ${message}${hint(this.#target, message)}`);
     }
+    this.#fault = undefined;
     this.#timer = setInterval(() => {
       for (const server of client.primaries()) if (this.#good.has(server)) this.#look(server).catch(() => undefined);
     }, CHECK_INTERVAL_MS).unref();
@@ -180,7 +181,8 @@ export class Connection {
     const told = this.#timer === undefined ? found.warnings : [...found.doubts, ...found.warnings];
     for (const text of told) if (!doubts.includes(text) && !warnings.includes(text)) this.#log.warn(text);
     this.#found.set(server, found);
-    this.#fault = undefined;
+    // Until all servers are connected, one that is good does not hide why another is not.
+    if (this.#timer !== undefined) this.#fault = undefined;
     this.#attempts = 0;
     this.#good.add(server);
     if (!this.#isPartial || !this.#primaries().every((other) => this.#good.has(other))) return;

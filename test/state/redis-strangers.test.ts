@@ -80,6 +80,16 @@ describe('the start of an engine whose server is none', () => {
     });
   }
 
+  it('says that it is no node of a cluster, also where it describes itself after that', async (t) => {
+    const info = bulk(['redis_version:7.0.15', 'role:master']);
+    const answers = { client: '+OK\r\n', cluster: '-ERR This instance has cluster support disabled\r\n' };
+    const asked = answering((name) => Object(answers)[name] ?? '');
+    const handle = (socket: Socket) => void asked(socket).once('end', () => socket.end(`${info}*0\r\n`));
+    const host = await hostOf(t, createServer({ allowHalfOpen: true }, handle));
+    const message = `Error: settings.state: redis at ${host} is no node of a cluster: set url in place of urls`;
+    assert.equal(await errorOf(t, { urls: [`redis://${host}`] }), message);
+  });
+
   it('takes a Valkey, whatever Redis it says to be', async (t) => {
     const info = ['redis_version:5.0.0', 'valkey_version:9.0.0', 'role:master', 'aof_enabled:1', 'connected_slaves:0'];
     const host = await listening(
