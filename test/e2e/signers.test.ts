@@ -1,13 +1,16 @@
 /** `settings.signer` chooses who signs, and a wrong one stops the start. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { getBytes, solidityPackedKeccak256, verifyMessage } from 'ethers';
 import { signEip191 } from '../../builtins/sign-eip191/index.ts';
+import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { encoding, oneApi, type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { SECOND, signerPlugin, THIRD } from '../support/signer-plugin.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import type { SignedBody } from '../support/verify.ts';
+import { eventually } from '../support/wait.ts';
 
 const NEXT_KEY = '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6';
 const NEXT = '0x90F79bf6EB2c4f870365E785982E1f101E93b906';
@@ -91,6 +94,17 @@ describe('settings.signer', { concurrency: 4 }, async () => {
     assert.ok(notes().includes('aborted'));
     const line = service.logs.find(({ message }) => message === 'Signing failed');
     assert.equal(line?.fields.detail, 'signer "kept": no signature within 50 ms');
+  });
+
+  it('is not examined again for a client that left', async (t) => {
+    const { service, notes } = await start(t, kept(SECOND, { fault: 'slow', timeout: 60_000 }));
+    const leave = leavingFetch(`${service.url}/endpoints/${service.ids['api/eth']}`);
+    await eventually(() => notes().includes('sign current personal'), 'the signature');
+    await leave();
+    await eventually(() => notes().includes('aborted'), 'its end');
+    // A signature that fails has it examined after 200 ms.
+    await setTimeout(500);
+    assert.equal(notes().filter((note) => note === 'prove current personal').length, 1);
   });
 
   it('has a budget beyond the longer timeout of the two', () => {
