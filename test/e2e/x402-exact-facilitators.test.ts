@@ -165,7 +165,7 @@ describe('x402-exact: facilitators', async () => {
     it(`a settlement that may have begun is nobody else’s: the one that ${what}`, async () => {
       truly('/verify');
       first.on('/settle', handler);
-      const service = await start([first.url, shop.facilitator.url], 6000);
+      const service = await start([first.url, shop.facilitator.url], 12_000);
       const before = await shop.market.balance(alice.address);
       await assertRefused(await buy(service), 401, UNAVAILABLE);
       assert.deepEqual([asked(first, '/settle'), asked(shop.facilitator, '/settle')], [1, 0]);
