@@ -101,23 +101,19 @@ describe('docs/plugins.md', { concurrency: 2 }, () => {
     assert.deepEqual(await outcome(9.5), { value: { data: { price: 10 }, status: 500 } });
   });
 
-  it('the test of a plugin', async (t) => {
-    const cwd = await projectWith(t, 'daily-limit.ts', 'daily-limit.test.ts');
-    const [node, ...args] = commandWith('--test daily-limit.test.ts');
-    assert.equal(node, 'node');
-    const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...args], { cwd }).ended;
-    assert.equal(code, 0, stdout);
-    assert.match(stdout, /^# tests 2\n# suites 0\n# pass 2$/m);
-  });
-
-  it('the test of a plugin in a service', async (t) => {
-    const cwd = await projectWith(t, 'daily-limit.ts', 'daily-limit-served.test.ts');
-    const [, ...args] = commandWith('--test daily-limit.test.ts');
-    const served = args.map((word) => word.replace('daily-limit.test', 'daily-limit-served.test'));
-    const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...served], { cwd }).ended;
-    assert.equal(code, 0, stdout);
-    assert.match(stdout, /^# tests 1\n# suites 0\n# pass 1$/m);
-  });
+  for (const [file, count] of [
+    ['daily-limit.test.ts', 2],
+    ['daily-limit-served.test.ts', 1],
+  ] as const)
+    it(`the test of a plugin: ${file}`, async (t) => {
+      const cwd = await projectWith(t, 'daily-limit.ts', file);
+      const [node, ...args] = commandWith('--test daily-limit.test.ts');
+      assert.equal(node, 'node');
+      const words = args.map((word) => word.replace('daily-limit.test.ts', file));
+      const { code, stdout } = await launch(t, process.execPath, ['--test-reporter=tap', ...words], { cwd }).ended;
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, new RegExp(`^# tests ${count}\n# suites 0\n# pass ${count}$`, 'm'));
+    });
 
   it('the test of a full plugin', async (t) => {
     const cwd = await projectWith(t, 'tenants.ts', 'tenants.test.ts');

@@ -76,13 +76,8 @@ it('each integer is shown with what it is multiplied by', () => {
 
 describe('what a person reads of a value', () => {
   const most = String(2n ** 255n - 1n);
-  const rows: readonly (readonly [
-    exact: string,
-    type: string,
-    factor: string | undefined,
-    path: string,
-    shown: string | undefined,
-  ])[] = [
+  type Row = [exact: string, type: string, factor: string | undefined, path: string, shown: string | undefined];
+  const rows: readonly Row[] = [
     ['2064250000000000000000', 'int256', '1e18', '$.price', '2064.25'],
     ['-2064250000000000000000', 'int256', '1e18', '$.price', '-2064.25'],
     ['2064250000000000000000', 'int256', '-1e18', '$.price', '-2064.25'],

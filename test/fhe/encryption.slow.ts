@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Agent, setGlobalDispatcher } from 'undici';
+import { leavingFetch } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
@@ -78,21 +79,14 @@ describe(`encrypted answers ${folder ? 'with the parameters of the real networks
 
   it('do not reach the relayer when their client left during the proof, and the next one does', async () => {
     const { length } = relayer.submissions;
-    const client = new AbortController();
     upstream.json('/small', { v: 8 });
-    const gone = fetch(`${service.url}/endpoints/${service.ids['api/small']}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{}',
-      signal: client.signal,
-    });
-    gone.catch(() => undefined);
+    const leave = leavingFetch(`${service.url}/endpoints/${service.ids['api/small']}`);
     const left = () => service.logs.find(({ message }) => / 499 /.test(message));
     const requested = upstream.requests.length;
     await upstream.until(() => upstream.requests.length > requested && upstream.open === 0);
     // Another answer means that this one has come to its encryption.
     await service.post('api/plain');
-    client.abort();
+    await leave();
     await eventually(left, 'the service to notice that the client left');
     const value = 0xfedc_ba98_7654_3210n;
     upstream.text('/middle', `{"v":${value}}`);
@@ -110,19 +104,12 @@ describe(`encrypted answers ${folder ? 'with the parameters of the real networks
     const connecting = relayer.upstream.requests.findIndex(({ path }) => path === paths.submit);
     const asked = relayer.upstream.requests.length;
     const others = steppedBack();
-    const client = new AbortController();
-    const gone = fetch(`${own.url}/endpoints/${own.ids['api/small']}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: '{}',
-      signal: client.signal,
-    });
-    gone.catch(() => undefined);
+    const leave = leavingFetch(`${own.url}/endpoints/${own.ids['api/small']}`);
     await eventually(() => steppedBack() > others, 'the worker to step back');
     await relayer.upstream.until(
       () => relayer.upstream.requests.length >= asked + connecting && relayer.upstream.open === 0,
     );
-    client.abort();
+    await leave();
     await own.stop();
     assert.equal(steppedBack(), others);
     return undefined;
