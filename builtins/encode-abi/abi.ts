@@ -44,9 +44,7 @@ export function typeNames(): string[] {
  * in length.
  */
 export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Uint8Array {
-  if (types.length !== values.length) {
-    throw new TypeError(`${types.length} ABI types but ${values.length} values`);
-  }
+  if (types.length !== values.length) throw new TypeError(`${types.length} ABI types but ${values.length} values`);
   const tails = types.map((type, i) => tailOf(type, values[i]));
   const headSize = types.length * WORD;
   const tailSize = tails.reduce((sum, tail) => sum + (tail === undefined ? 0 : WORD + padded(tail.length)), 0);

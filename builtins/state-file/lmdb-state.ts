@@ -26,6 +26,9 @@ const ATTEMPTS = 10;
 /** Most keys, of which a payment takes two or three, and most bytes on the disk. */
 const ROOM: Room = { keys: 1_000_000, bytes: 4 * 2 ** 30 };
 
+/** Opens a file to append to it, and fails where a pipe has no reader yet, rather than waiting for one. */
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
 type Env = RootDatabase<string, Buffer>;
 
 interface Opened {
@@ -147,7 +150,7 @@ export class LmdbState implements StateEngine {
 async function ensureLock(lock: string): Promise<void> {
   const about = statSync(lock, { throwIfNoEntry: false });
   if (about?.isFile() && about.size > 0) await access(lock, constants.R_OK | constants.W_OK);
-  else await appendFile(lock, '\0', { mode: 0o600 });
+  else await appendFile(lock, '\0', { mode: 0o600, flag: APPEND });
 }
 
 /** Identifies the file that is at a path now, by device and inode. */

@@ -73,9 +73,8 @@ describe('the Dockerfile', () => {
     for (const path of [...include.map((folder) => join('tools/scripts', folder)), ...files])
       assert.ok(!isIgnored(path), path);
     const secrets = ['.env', '.env.local', 'service.env', 'deploy/service.env', 'deploy/.env', 'deploy/valkey.acl'];
-    for (const path of [...secrets, '.git/config', 'node_modules/a', 'cli/node_modules/a', 'dist/cli', 'test/a.ts']) {
+    for (const path of [...secrets, '.git/config', 'node_modules/a', 'cli/node_modules/a', 'dist/cli', 'test/a.ts'])
       assert.ok(isIgnored(path), path);
-    }
   });
 
   const check = (t: TestContext, url: string) => {

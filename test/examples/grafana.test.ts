@@ -70,9 +70,8 @@ describe('the Grafana dashboard', async () => {
   it('asks the data source that the reader chooses, and no other', () => {
     const [source, ...variables] = dashboard.templating.list;
     assert.deepEqual([source?.name, source?.type, source?.query], ['DS_PROMETHEUS', 'datasource', 'prometheus']);
-    for (const { datasource } of [...charts, ...variables, ...targets.map(({ target }) => target)]) {
+    for (const { datasource } of [...charts, ...variables, ...targets.map(({ target }) => target)])
       assert.deepEqual(datasource, SOURCE);
-    }
   });
 
   it('has panels side by side, each with an id of its own', () => {

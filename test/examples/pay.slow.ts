@@ -138,9 +138,8 @@ describe('the example client of a paid endpoint', async () => {
       [{ env: { PAYER_PRIVATE_KEY: '' } }, 'PAYER_PRIVATE_KEY is missing'],
     ];
     const outcomes = await Promise.all(cases.map(([options]) => run(t, 'raw', options)));
-    for (const [index, [, text]] of cases.entries()) {
+    for (const [index, [, text]] of cases.entries())
       assert.deepEqual(outcomes[index], { code: 1, stdout: '', stderr: `${text}\n` });
-    }
     const free = await run(t, 'free');
     assert.deepEqual(free, { code: 1, stdout: '', stderr: 'expected a challenge, got 200\n' });
     assert.equal(await balance(), before);
@@ -159,9 +158,8 @@ describe('the example client of a paid endpoint', async () => {
       [{ expiresAt: 0 }, 'the challenge has expired'],
       [{ expiresAt: Number.NaN }, 'the challenge has expired'],
     ];
-    for (const [change, message] of wrong) {
+    for (const [change, message] of wrong)
       assert.throws(() => checkChallenge({ ...challenge, ...change }, request, limits), { message });
-    }
     const answer = JSON.parse(await (await service.post('a/free')).text());
     const id = `${service.ids['a/free']}`;
     verifyAnswer(answer, TEST_ADDRESS, id);

@@ -203,13 +203,11 @@ describe('the colours', () => {
   for (const [name, block] of Object.entries({ light, dark })) {
     it(`have contrast enough to be read (${name})`, () => {
       for (const [text, grounds] of texts) {
-        for (const ground of grounds) {
+        for (const ground of grounds)
           assert.ok(contrast(block, text, ground) >= 4.5, `${text} on ${ground}: ${contrast(block, text, ground)}`);
-        }
       }
-      for (const ground of ['ground', 'surface', 'good-wash', 'warn-wash', 'bad-wash']) {
+      for (const ground of ['ground', 'surface', 'good-wash', 'warn-wash', 'bad-wash'])
         assert.ok(contrast(block, 'edge', ground) >= 3, `edge on ${ground}: ${contrast(block, 'edge', ground)}`);
-      }
     });
   }
 });

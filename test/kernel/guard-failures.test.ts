@@ -85,9 +85,8 @@ describe('a function that fails', () => {
   for (const [name, fn, reason] of failures) {
     it(`and ${name}`, async () => {
       for (const stage of dropping) assert.deepEqual((await run(stage, fn)).outcome, dropped(reason), stage);
-      for (const stage of closedInner) {
+      for (const stage of closedInner)
         assert.deepEqual((await run(stage, fn)).outcome, internal(`plugin "p": ${reason}`), stage);
-      }
       for (const stage of open) {
         const { outcome, complaints, exchange } = await run(stage, fn);
         assert.deepEqual(outcome, { value: untouched[stage] }, stage);

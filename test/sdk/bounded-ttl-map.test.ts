@@ -60,9 +60,7 @@ describe('BoundedTtlMap', () => {
             const fits = model.has(action.key) || model.size < capacity;
             const done = map.set(action.key, value, now + action.ttl, now);
             assert.equal(done, fits);
-            if (done) {
-              model.set(action.key, { value, end: now + action.ttl });
-            }
+            if (done) model.set(action.key, { value, end: now + action.ttl });
           }
           for (const [k, { end }] of model) {
             if (now >= end) model.delete(k);

@@ -239,18 +239,16 @@ describe('what only canonicalJson lets through', () => {
     const sparse: unknown[] = [];
     sparse[2] = 1;
     assert.equal(canonicalJson(sparse), '[null,null,1]');
-    for (const value of [undefined, [undefined], { a: undefined }, sparse]) {
+    for (const value of [undefined, [undefined], { a: undefined }, sparse])
       refuses(() => jcs(value), 'a value of type undefined cannot be written as JSON');
-    }
   });
 
   it('lone surrogates, escaped', () => {
     assert.equal(canonicalJson('\ud800'), String.raw`"\ud800"`);
     assert.equal(canonicalJson({ '\udfffa': '\ude00\ud83d' }), String.raw`{"\udfffa":"\ude00\ud83d"}`);
     const message = 'a string with a lone surrogate has no canonical JSON (RFC 8785)';
-    for (const value of ['\ud800', 'a\udfff', '\ude00\ud83d', { '\ud800': 1 }, [{ a: '\u{1f600}\ud83d' }]]) {
+    for (const value of ['\ud800', 'a\udfff', '\ude00\ud83d', { '\ud800': 1 }, [{ a: '\u{1f600}\ud83d' }]])
       refuses(() => jcs(value), message);
-    }
   });
 
   it('agrees with JSON.stringify on any string, and jcs wherever it is well formed', () => {

@@ -67,6 +67,13 @@ describe('the place of the state file', () => {
     assert.equal(await refusal(path), refused);
   });
 
+  it('must have a lock that is no pipe, for whose reader nobody waits', { timeout: 10_000 }, async (t) => {
+    const path = join(await folder(t), 'state');
+    assert.equal(spawnSync('mkfifo', [`${path}-lock`]).status, 0);
+    const refused = `settings.state: ${path}-lock cannot be used (ENXIO): it is no regular file: change path`;
+    assert.equal(await refusal(path), refused);
+  });
+
   it('must lead to the file that was opened, or a process that starts now would keep state of its own', async (t) => {
     const path = join(await folder(t), 'state');
     const area = (await started(t, path)).area('a');

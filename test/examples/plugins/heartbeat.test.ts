@@ -82,8 +82,7 @@ describe('heartbeat', async () => {
   it('describes its config', () => {
     assert.equal(Check(configSchema, { url: 'https://h/' }), true);
     assert.equal(Check(configSchema, { url: 'https://h/', interval: 1 }), true);
-    for (const wrong of [{}, { url: 1 }, { url: 'a', interval: 0 }, { url: 'a', interval: 1.5 }, { url: 'a', x: 1 }]) {
+    for (const wrong of [{}, { url: 1 }, { url: 'a', interval: 0 }, { url: 'a', interval: 1.5 }, { url: 'a', x: 1 }])
       assert.equal(Check(configSchema, wrong), false, JSON.stringify(wrong));
-    }
   });
 });

@@ -135,9 +135,8 @@ describe('ip-allow-list', () => {
 
   it('describes its config', () => {
     assert.equal(Check(configSchema, { allow: ['::1'] }), true);
-    for (const wrong of [{}, { allow: [] }, { allow: '::1' }, { allow: [1] }, { allow: ['::1'], deny: [] }]) {
+    for (const wrong of [{}, { allow: [] }, { allow: '::1' }, { allow: [1] }, { allow: ['::1'], deny: [] }])
       assert.equal(Check(configSchema, wrong), false, JSON.stringify(wrong));
-    }
   });
 });
 

@@ -138,9 +138,8 @@ describe('slack-alerts', async () => {
     const webhookUrl = 'https://hooks.slack.com/services/a';
     assert.equal(Check(configSchema, { webhookUrl }), true);
     assert.equal(Check(configSchema, { webhookUrl, minStatus: 400, interval: 1 }), true);
-    for (const wrong of [{}, { webhookUrl: 1 }, { webhookUrl, minStatus: 399 }, { webhookUrl, minStatus: 600 }]) {
+    for (const wrong of [{}, { webhookUrl: 1 }, { webhookUrl, minStatus: 399 }, { webhookUrl, minStatus: 600 }])
       assert.equal(Check(configSchema, wrong), false, JSON.stringify(wrong));
-    }
     assert.equal(Check(configSchema, { webhookUrl, interval: 0 }), false);
     assert.equal(Check(configSchema, { webhookUrl, channel: '#a' }), false);
   });
