@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { folderWith } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
 import { isolatedFiles, recovered } from '../support/isolated.ts';
-import { scrape } from '../support/metrics.ts';
+import { type Scrape, scrapeUntil } from '../support/metrics.ts';
 import { notes, pluginFile, pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { asking } from '../support/served.ts';
@@ -164,12 +164,12 @@ describe('calls of an isolated plugin that does not answer', () => {
     await price('spin');
     const ready = () => service.logs.find(({ message }) => /another process is ready$/.test(message));
     await eventually(ready, 'another process');
-    const scraped = await scrape(service);
+    const size = (found: Scrape) => found.value('isolated_resident_memory_bytes') ?? 0;
+    const scraped = await scrapeUntil(service, (found) => size(found) > 20 * 1024 * 1024);
     const counted = ['isolated_calls_total', 'isolated_restarts_total'].map((name) =>
       scraped.value(name, { plugin: 'p' }),
     );
     assert.deepEqual(counted, [2, 1]);
-    assert.ok((scraped.value('isolated_resident_memory_bytes') ?? 0) > 20 * 1024 * 1024);
     const told = service.logs.filter(({ message }) => /process/.test(message));
     assert.deepEqual(
       told.map(({ level, message }) => `${level} ${message}`),
