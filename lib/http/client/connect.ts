@@ -41,8 +41,10 @@ const addresses = new LRUCache<string, LookupAddress[]>({
       return found;
     } catch (error) {
       // Name servers that fail have not said that the name is gone.
-      if (old === undefined || !(error instanceof Error && codeOf(error) === 'EAI_AGAIN')) throw error;
-      return old;
+      if (old !== undefined && error instanceof Error && codeOf(error) === 'EAI_AGAIN') return old;
+      // Otherwise old addresses that were set again would be used for ever where each lookup is slow.
+      addresses.delete(host);
+      throw error;
     }
   },
 });
@@ -59,12 +61,11 @@ async function addressesOf(host: string): Promise<LookupAddress[]> {
   return (await withTimeout(LOOKUP_TIMEOUT_MS, found, () => addresses.set(host, old).get(host))) ?? [];
 }
 
-const lookup: LookupFunction = (host, { all }, callback) => {
+const lookup: LookupFunction = (host, { all }, callback) =>
   addressesOf(host).then(
     (found) => (all ? callback(null, found) : callback(null, found[0]?.address ?? '', found[0]?.family)),
     (error) => callback(error, []),
   );
-};
 
 /** Connects to a server. Calls `opening` with each socket that it opens, while the socket is still connecting. */
 export type Connect = (target: buildConnector.Options, opening: (socket: Socket) => void) => Promise<Socket>;

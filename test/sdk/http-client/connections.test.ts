@@ -201,6 +201,18 @@ describe('host names', () => {
     await assert.rejects(askedAt(20_003), /the connection was refused/);
     names.set('a.test', 'ENOTFOUND');
     await assert.rejects(askedAt(30_004), /the host name is unknown/);
+    names.set('a.test', ['127.0.0.1']);
+    assert.equal(await askedAt(30_004), '1');
+    names.set('a.test', 'silence');
+    const before = names.asked.length;
+    const waiting = askedAt(40_005);
+    await eventually(() => names.asked.length > before);
+    t.mock.timers.tick(250);
+    assert.equal(await waiting, '1');
+    // It is gone as well where the answer comes late.
+    names.set('a.test', 'ENOTFOUND');
+    await new Promise(setImmediate);
+    await assert.rejects(askedAt(40_005), /the host name is unknown/);
   });
 });
 
