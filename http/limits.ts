@@ -91,7 +91,7 @@ export class Connections {
   #add(socket: Socket): void {
     const connection: Connection = { since: performance.now(), address: socket.remoteAddress, underWay: [] };
     this.#open.set(socket, connection);
-    socket.on('resume', () => (connection.since = performance.now()));
+    if (this.#isDraining) socket.on('resume', () => (connection.since = performance.now()));
     socket.once('close', () => {
       this.#open.delete(socket);
       // Node closes only the response that it is sending, not those queued behind it.
