@@ -29,7 +29,7 @@ export const explorer = definePlugin({
   setup({ config, endpoints, node, describe }) {
     if (explorerKey.in(config) !== true) return {};
     const { title, description } = detailsOf(config).info;
-    const openapi = (openapiKey.in(config) ?? false) !== false;
+    const openapi = Boolean(openapiKey.in(config));
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
     let reply: HttpResponse | undefined;
