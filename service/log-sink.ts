@@ -45,16 +45,18 @@ export class LogSink {
 
   /** Queues a line. @param line text with its line feed. */
   write(line: string): void {
-    if (Buffer.byteLength(line) > MAX_PENDING - this.#length) this.#lost += 1;
+    const size = Buffer.byteLength(line);
+    // One turn of the event loop may log more than can wait.
+    if (size > MAX_PENDING - this.#length && this.#obstacle === undefined) this.#attempt();
+    if (size > MAX_PENDING - this.#length) this.#lost += 1;
     else this.#length += this.#pending.write(line, this.#length);
     this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 
   /** Writes all waiting lines now; gives up after a second, which all flushes share. */
   flush(): void {
-    const nobody = new Int32Array(new SharedArrayBuffer(4));
     for (; !this.#attempt() && this.#patience > 0; this.#patience -= RETRY_DELAY_MS)
-      Atomics.wait(nobody, 0, 0, RETRY_DELAY_MS);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_DELAY_MS);
   }
 
   #turn(): void {

@@ -17,8 +17,7 @@ export function escapeUnprintable(text: string): string {
 
 /** Returns a line for each row of cells; every column but the last is as wide as its widest cell. */
 export function align(rows: readonly (readonly string[])[]): string[] {
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
-  const widths = (rows[0] ?? []).map((_, column) => width(column));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
   return rows.map((row) => line(row).trimEnd());
 }

@@ -54,16 +54,15 @@ describe('a line that was logged gets out', () => {
     );
   });
 
-  it('to a file', async (t) => {
+  it('to a file, also more of them in one turn than can wait', async (t) => {
     const folder = await folderWith(t);
     const file = openSync(join(folder, 'log'), 'w');
-    const child = spawn(process.execPath, loggingProgram(`log.info('kept');`), {
-      env: environment(),
-      stdio: ['ignore', file, 'ignore'],
-    });
+    const program = loggingProgram(`for (let i = 0; i < 6000; i++) log.info(i + '.'.repeat(996));`);
+    const child = spawn(process.execPath, program, { env: environment(), stdio: ['ignore', file, 'ignore'] });
     await eventOf(child, 'close');
     closeSync(file);
-    assert.deepEqual(messages(readFileSync(join(folder, 'log'), 'utf8')), ['kept']);
+    const kept = messages(readFileSync(join(folder, 'log'), 'utf8')).map((message) => Number.parseInt(message, 10));
+    assert.deepEqual(kept, [...Array(6000).keys()]);
   });
 });
 
