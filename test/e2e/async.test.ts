@@ -1,7 +1,6 @@
 /** Async mode answers 202, keeps one record a request for its time, and refuses what has no room. */
 
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { modeAsync } from '../../builtins/mode-async/index.ts';
@@ -21,7 +20,7 @@ import { pausing } from '../support/own-engine.ts';
 import { acts, HOOKS, notes, puppetFile } from '../support/plugin-files.ts';
 import { served, visit } from '../support/served.ts';
 import { TEST_ADDRESS } from '../support/service.ts';
-import { faults } from '../support/upstream.ts';
+import { faults, holding } from '../support/upstream.ts';
 import { verifyEncoded, verifyRaw } from '../support/verify.ts';
 import { retried } from '../support/wait.ts';
 
@@ -39,15 +38,6 @@ const endpoints = {
   empty: { mode, encoding },
   held: { mode, encoding },
 };
-
-/** Answers that wait until they are released, with a price. */
-function holding() {
-  const waiting: ServerResponse[] = [];
-  const release = () => {
-    for (const res of waiting.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
-  };
-  return { hold: (_: unknown, res: ServerResponse) => void waiting.push(res), release };
-}
 
 describe('async mode', async () => {
   const { hold, release } = holding();
@@ -89,7 +79,7 @@ describe('async mode', async () => {
     assert.deepEqual(Object.keys(signed).sort(), ['data', 'endpointId', 'node', 'signature', 'timestamp']);
     assert.equal(signed.endpointId, service.ids['api/held']);
     const { data } = await verifyEncoded(signed, TEST_ADDRESS);
-    assert.deepEqual([...AbiCoder.defaultAbiCoder().decode(['int256'], data)], [1n]);
+    assert.deepEqual([...AbiCoder.defaultAbiCoder().decode(['int256'], data)], [5n]);
   });
 
   it('the same complete record at every poll', async () => {

@@ -1,7 +1,7 @@
 /** A stop finishes what has begun, takes nothing new, and is not held up. */
 
 import assert from 'node:assert/strict';
-import { Agent, request, type ServerResponse } from 'node:http';
+import { Agent, request } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import { folderWith, launchCli } from '../cli/run.ts';
@@ -18,7 +18,7 @@ import {
   TEST_ADDRESS,
   TEST_KEY,
 } from '../support/service.ts';
-import { faults, upstreamFor } from '../support/upstream.ts';
+import { faults, holding, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { eventually } from '../support/wait.ts';
 
@@ -35,8 +35,8 @@ const tell = `export default { name: 'tell', hooks: { onResponseSent: ({ endpoin
 describe('SIGTERM and SIGINT', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal}: sync, stream and async work is finished, nothing new is accepted, repeating it changes nothing`, async (t) => {
-      const waiting: ServerResponse[] = [];
-      const upstream = await upstreamFor(t, { '/held': (_req, res) => void waiting.push(res) });
+      const { hold, release } = holding();
+      const upstream = await upstreamFor(t, { '/held': hold });
       const config = oneApi(
         upstream.url,
         {
@@ -65,7 +65,7 @@ describe('SIGTERM and SIGINT', () => {
       running.child.kill('SIGTERM');
       running.child.kill('SIGINT');
       await assert.rejects(fetch(`${url}/health`), TypeError);
-      for (const res of waiting) res.setHeader('content-type', 'application/json').end('{"price": 5}');
+      release();
       const [sync, stream] = await Promise.all(answers);
       assert.equal(BigInt((await verifyEncoded(sync, TEST_ADDRESS)).data), 5n);
       const frame = await stream?.text();

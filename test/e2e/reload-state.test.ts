@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
@@ -10,9 +9,8 @@ import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { reload } from '../support/reload.ts';
 import { type Block, encoding, oneApi, serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { holding, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { eventually } from '../support/wait.ts';
 
 const HOUR = 3_600_000;
 /** Does nothing, but is another plugin. */
@@ -29,14 +27,8 @@ const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.m
 
 type Config = Parameters<typeof startTestService>[0];
 
-/** Answers that the upstream owes. */
-const held: ServerResponse[] = [];
-const arrived = (count: number) => eventually(() => held.length === count, `${count} upstream calls`);
-const release = () => {
-  for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
-};
-
-const upstream = await upstreamFor(suite, { '/held': (_req, res) => void held.push(res) });
+const { held, hold, arrived, release } = holding();
+const upstream = await upstreamFor(suite, { '/held': hold });
 
 beforeEach(() => {
   let price = 0;

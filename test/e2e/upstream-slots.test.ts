@@ -1,23 +1,16 @@
 /** Calls of upstreams are bounded in number, and those that wait are told when there is no room. */
 
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, it } from 'node:test';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, holding, upstreamFor } from '../support/upstream.ts';
 import { verifyRaw } from '../support/verify.ts';
-import { eventually } from '../support/wait.ts';
 
 describe('`settings.maxConcurrentApiCalls`', { timeout: 60_000 }, async () => {
-  /** Answers that the upstream owes. */
-  const held: ServerResponse[] = [];
-  const untilHeld = (count: number) => eventually(() => held.length >= count, `${count} calls`);
-
-  const upstream = await upstreamFor(suite);
-  upstream.on('*', (_, res) => void held.push(res));
-  upstream.json('/quick', { value: 1 });
+  const { held, hold, arrived, release } = holding();
+  const upstream = await upstreamFor(suite, { '*': hold, '/quick': faults.json({ value: 1 }) });
   const quick = { parameters: [{ name: 'n' }] };
   const api = (name: string, endpoints: Parameters<typeof oneApi>[1], more: object) =>
     oneApi(upstream.url, endpoints, { api: { name, ...more } }).apis;
@@ -38,11 +31,8 @@ describe('`settings.maxConcurrentApiCalls`', { timeout: 60_000 }, async () => {
 
   const occupy = async () => {
     const answers = [service.post('patient/held', { n: 1 }), service.post('patient/held', { n: 2 })];
-    await untilHeld(2);
+    await arrived(2);
     return answers;
-  };
-  const release = () => {
-    for (const res of held.splice(0)) res.end('{"value":1}');
   };
   const verified = async (answers: readonly Promise<Response>[]) => {
     for (const answer of answers) await verifyRaw(await answer, TEST_ADDRESS);
@@ -63,7 +53,7 @@ describe('`settings.maxConcurrentApiCalls`', { timeout: 60_000 }, async () => {
     let most = 0;
     for (let asked = 2; asked < 6; asked++) {
       held.shift()?.end('{"value":1}');
-      await untilHeld(2);
+      await arrived(2);
       most = Math.max(most, upstream.open);
     }
     release();
@@ -76,7 +66,7 @@ describe('`settings.maxConcurrentApiCalls`', { timeout: 60_000 }, async () => {
   it('never more calls of an API than its `maxConcurrentCalls`, which leaves a slot to others', async () => {
     const answers = [1, 2, 3].map((s) => service.post('single/held', { s }));
     for (let asked = 0; asked < 3; asked++) {
-      await untilHeld(1);
+      await arrived(1);
       await verified([service.post('hasty/quick')]);
       assert.equal(held.length, 1);
       release();

@@ -1,6 +1,5 @@
 /** Want of room costs nobody a payment. */
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { finished, type Submitted, submitted } from '../support/async.ts';
 import { chainFor } from '../support/chain.ts';
@@ -8,7 +7,7 @@ import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { pluginFiles } from '../support/plugin-files.ts';
 import { encoding, oneApi, type RunningService, startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { upstreamFor } from '../support/upstream.ts';
+import { faults, holding, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 
@@ -28,17 +27,13 @@ const late = `import { Refusal } from '${SDK}';
   } } }) };`;
 
 describe('x402: want of room (503) costs nobody a payment', async () => {
-  /** Answers that the upstream owes. */
-  const held: ServerResponse[] = [];
-
   const chain = await chainFor(suite);
   const alice = payer(chain, 2);
-  const upstream = await upstreamFor(suite);
-  upstream.json('/p', { price: 7 });
-  upstream.on('/held', (_req, res) => void held.push(res));
+  const { hold, release } = holding();
+  const upstream = await upstreamFor(suite, { '/p': faults.json({ price: 7 }), '/held': hold });
 
   const answerAll = async () => {
-    for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 1}');
+    release();
     await upstream.untilIdle();
   };
   const api = (name: string, url: string, blocks: Record<string, object>, more: object) => {

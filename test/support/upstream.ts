@@ -134,6 +134,20 @@ export function upstreamFor(lifetime: Lifetime, handlers?: Readonly<Record<strin
   return endsWith(lifetime, startUpstream(handlers));
 }
 
+/** A {@link Handler} that keeps its answers, which have a price, until they are released. */
+export function holding() {
+  const held: ServerResponse[] = [];
+  return {
+    /** Answers that the upstream owes. */
+    held,
+    hold: (_: unknown, res: ServerResponse) => void held.push(res),
+    arrived: (count: number) => eventually(() => held.length === count, `${count} upstream calls`),
+    release: () => {
+      for (const res of held.splice(0)) res.setHeader('content-type', 'application/json').end('{"price": 5}');
+    },
+  };
+}
+
 /** How to code a body. `raw-deflate` is announced as `deflate`, as some servers do. */
 export type Coding = 'gzip' | 'deflate' | 'raw-deflate' | 'br';
 
