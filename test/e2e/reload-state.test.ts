@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, it, type TestContext } from 'node:test';
 import { finished, submitted } from '../support/async.ts';
 import { assertRefused } from '../support/http.ts';
-import { suite } from '../support/lifetime.ts';
-import { reload } from '../support/reload.ts';
+import { reload, reloadable } from '../support/reload.ts';
 import { type Block, encoding, oneApi, serviceFor, type startTestService, TEST_ADDRESS } from '../support/service.ts';
-import { holding, upstreamFor } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 
 const HOUR = 3_600_000;
@@ -27,8 +25,7 @@ const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.m
 
 type Config = Parameters<typeof startTestService>[0];
 
-const { held, hold, arrived, release } = holding();
-const upstream = await upstreamFor(suite, { '/held': hold });
+const { upstream, held, arrived, release } = await reloadable();
 
 beforeEach(() => {
   let price = 0;
