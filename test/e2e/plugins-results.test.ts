@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { inspect } from 'node:util';
 import { suite } from '../support/lifetime.ts';
-import { acts, hostileThrows, notes, puppetFile, throwingProxy } from '../support/plugin-files.ts';
+import { acts, hostileThrows, notes, puppetFile, revokedProxy, throwingProxy } from '../support/plugin-files.ts';
 import { served } from '../support/served.ts';
 import { tidy } from '../support/tidy.ts';
 import { faults } from '../support/upstream.ts';
@@ -158,19 +158,13 @@ class Instance {
   readonly price = 1;
 }
 
-const revoked = () => {
-  const { proxy, revoke } = Proxy.revocable([], {});
-  revoke();
-  return proxy;
-};
-
 type Values = Readonly<Record<string, () => unknown>>;
 /** Values, by what the log says of them. */
 type Said = Readonly<Record<string, Values>>;
 
 /** What is said of a proxy is said by JavaScript. */
 const ANYTHING = '';
-const proxies: Values = { 'a proxy that throws': throwingProxy, 'a revoked proxy': revoked };
+const proxies: Values = { 'a proxy that throws': throwingProxy, 'a revoked proxy': revokedProxy };
 
 const TOO_MUCH = 'is too deep, too large or in a cycle';
 const FUNCTION = 'holds a function, which JSON cannot carry';

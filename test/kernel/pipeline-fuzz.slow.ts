@@ -2,4 +2,6 @@
 import { fuzzPipelines } from '../support/fuzz/run.ts';
 
 /** `REQUESTS` has it go on for longer. */
-fuzzPipelines(Number(process.env.REQUESTS ?? 12_000));
+const requests = Number(process.env.REQUESTS ?? 12_000);
+fuzzPipelines('calm', requests / 3);
+fuzzPipelines('wild', (requests * 2) / 3);

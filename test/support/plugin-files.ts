@@ -106,11 +106,7 @@ export const hostileThrows: Readonly<Record<string, () => unknown>> = {
   'a function': () => () => 'LEAK',
   'an object without a prototype': () => Object.create(null),
   'a proxy that throws': () => throwingProxy(),
-  'a revoked proxy': () => {
-    const { proxy, revoke } = Proxy.revocable({}, {});
-    revoke();
-    return proxy;
-  },
+  'a revoked proxy': revokedProxy,
   'an object whose message throws': () =>
     Object.defineProperty({}, 'message', {
       get: () => {
@@ -141,6 +137,12 @@ export const hostileThrows: Readonly<Record<string, () => unknown>> = {
     headers: { LEAK: 'LEAK' },
   }),
 };
+
+export function revokedProxy(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
 
 /** Every operation on it throws. */
 export function throwingProxy(): object {

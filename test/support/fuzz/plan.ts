@@ -30,13 +30,19 @@ export interface Plan {
   draw(plugin: number, stage: StageName): Draw;
 }
 
-/** Acts of a stage. @param isCalm whether only those count that cost no time, and leave nothing behind. */
-export function actsOf(stage: StageName, isCalm: boolean): Readonly<Record<string, Act>> {
+type Acts = Readonly<Record<string, Act>>;
+
+function actsAt(stage: StageName, isCalm: boolean): Acts {
   const plain = isCalm ? plainActs : { ...plainActs, ...spendingActs };
   if (stageOf(stage).kind === 'around') return { ...plain, ...aroundActs, ...(isCalm ? {} : unquietAroundActs) };
   if (stage === 'present') return { ...plain, ...presentActs, ...(isCalm ? {} : unquietPresentActs) };
   return plain;
 }
+
+const acts = [true, false].map((isCalm) => new Map(stageNames.map((stage) => [stage, actsAt(stage, isCalm)])));
+
+/** Acts of a stage. @param isCalm whether only those count that cost no time, and leave nothing behind. */
+export const actsOf = (stage: StageName, isCalm: boolean): Acts => acts[isCalm ? 0 : 1]?.get(stage) ?? {};
 
 const pairsOf = (isCalm: boolean) =>
   stageNames.flatMap((stage) => Object.keys(actsOf(stage, isCalm)).map((act) => [stage, act] as const));

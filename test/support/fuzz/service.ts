@@ -177,7 +177,8 @@ export class FuzzedService {
     trace.asked(stage, exchange);
     if (!this.#isCalm && plan.leaving && 'at' in plan.leaving && plan.leaving.at === stage)
       control.disconnect(trace.exchange);
-    const name = plan.acts.get(`${plugin} ${stage}`) ?? (stage === 'present' ? 'runs' : 'says nothing');
+    const name = plan.acts.get(`${plugin} ${stage}`) ?? (stage === 'present' ? 'runs' : undefined);
+    if (name === undefined) return undefined;
     const act: Act = actsOf(stage, this.#isCalm)[name] ?? ignore;
     if (stage === 'present') args[0] = this.#traced(args[0] as RunFn, trace);
     const draw = plan.draw(plugin, stage);

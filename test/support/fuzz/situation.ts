@@ -62,11 +62,10 @@ export const never = () => new Promise<never>(() => undefined);
 
 export const ignore = () => undefined;
 
-/** Blocks the event loop. */
-export function block(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
-}
+const asleep = new Int32Array(new SharedArrayBuffer(4));
+
+/** Blocks the event loop, asleep. */
+export const block = (milliseconds: number) => Atomics.wait(asleep, 0, 0, milliseconds);
 
 /** The request that a function was called for; the public hooks know its id only. */
 export function requestIdOf(args: readonly unknown[]): string {

@@ -13,7 +13,7 @@ import { AskedQuestion, SignedResponse } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { markChecked } from '../../../plugins-sdk/signing/signed.ts';
 import { TEST_KEY } from '../service.ts';
-import { type Draw, ignore, type RunFn } from './situation.ts';
+import { type Draw, ignore, type RunFn, type Situation } from './situation.ts';
 
 const signer = createSigner(TEST_KEY);
 export const node = signer.address;
@@ -96,40 +96,39 @@ export class Kept {
 
 const raw = { bytes: toHex(keccak256(Buffer.from('7'))), field: 'rawData', value: 7 };
 
+type Sources = Pick<Situation, 'draw'> & { readonly endpoint: Endpoint; readonly kept: Kept };
+type Maker = (sources: Sources, value: unknown, next: unknown) => unknown;
+
+const makers: { readonly [N in StageName]: Maker } = {
+  admit: () => true,
+  route: () => ({ status: 200, body: '{}' }),
+  resolve: ({ endpoint }) => endpoint,
+  parseBody: () => ({ a: 1 }),
+  onHttpRequest: ({ draw }) => (draw.chance(0.7) ? { reject: false } : { reject: true, status: 418 }),
+  price: () => 7n,
+  authenticate: () => true,
+  validate: (_, value) => ({ ...(value as object), b: 2 }),
+  vary: () => 'varied',
+  prepare: ({ endpoint }, value) => questionOf(value as Parameters, endpoint),
+  present: (_, value) => (value as RunFn)().then(({ json }) => ({ status: 200, body: json })),
+  answer: ({ endpoint, kept, draw }) => kept.some(endpoint.id, draw),
+  onBeforeApiCall: () => ({ parameters: { c: 3 } }),
+  callApi: ({ draw }) => ({ status: draw.chance(0.9) ? 200 : 503, data: 7 }),
+  onAfterApiCall: () => ({ data: 8 }),
+  encode: ({ draw }) => (draw.chance(0.5) ? { bytes: '0x02', field: 'data', value: '0x02' } : raw),
+  encrypt: () => '0x03',
+  onBeforeSign: () => ({ data: '0x04' }),
+  statements: (_, value, next) => statementsOf(value as readonly AttachedStatement[], next as SignRequest),
+  sign: (_, value) => sign(value as SignRequest),
+  attest: () => ({ proof: 1 }),
+  approve: ignore,
+  concluded: ignore,
+  respond: () => ({ 'x-a': 'b' }),
+  onResponseSent: ignore,
+  onError: ignore,
+};
+
 /** What a stage takes for an answer. */
-export function soundResult(
-  stage: StageName,
-  args: readonly unknown[],
-  { endpoint, kept, draw }: { readonly endpoint: Endpoint; readonly kept: Kept; readonly draw: Draw },
-): unknown {
-  const [value] = args;
-  const makers: { readonly [N in StageName]: () => unknown } = {
-    admit: () => true,
-    route: () => ({ status: 200, body: '{}' }),
-    resolve: () => endpoint,
-    parseBody: () => ({ a: 1 }),
-    onHttpRequest: () => (draw.chance(0.7) ? { reject: false } : { reject: true, status: 418 }),
-    price: () => 7n,
-    authenticate: () => true,
-    validate: () => ({ ...(value as object), b: 2 }),
-    vary: () => 'varied',
-    prepare: () => questionOf(value as Parameters, endpoint),
-    present: () => (value as RunFn)().then(({ json }) => ({ status: 200, body: json })),
-    answer: () => kept.some(endpoint.id, draw),
-    onBeforeApiCall: () => ({ parameters: { c: 3 } }),
-    callApi: () => ({ status: draw.chance(0.9) ? 200 : 503, data: 7 }),
-    onAfterApiCall: () => ({ data: 8 }),
-    encode: () => (draw.chance(0.5) ? { bytes: '0x02', field: 'data', value: '0x02' } : raw),
-    encrypt: () => '0x03',
-    onBeforeSign: () => ({ data: '0x04' }),
-    statements: () => statementsOf(value as readonly AttachedStatement[], args[1] as SignRequest),
-    sign: () => sign(value as SignRequest),
-    attest: () => ({ proof: 1 }),
-    approve: ignore,
-    concluded: ignore,
-    respond: () => ({ 'x-a': 'b' }),
-    onResponseSent: ignore,
-    onError: ignore,
-  };
-  return makers[stage]();
+export function soundResult(stage: StageName, args: readonly unknown[], sources: Sources): unknown {
+  return makers[stage](sources, args[0], args[1]);
 }

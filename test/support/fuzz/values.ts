@@ -1,4 +1,5 @@
 import { Refusal } from '../../../kernel/refusal.ts';
+import { revokedProxy } from '../plugin-files.ts';
 import { ignore, type Situation } from './situation.ts';
 
 type Make = (situation: Situation) => unknown;
@@ -15,12 +16,6 @@ function untouchable(): object {
   ];
   const fail = () => raise(new Error('untouchable'));
   return new Proxy(() => undefined, Object.fromEntries(traps.map((trap) => [trap, fail])));
-}
-
-function revoked(): object {
-  const { proxy, revoke } = Proxy.revocable({}, {});
-  revoke();
-  return proxy;
 }
 
 /** An object with a member that runs code when it is read. */
@@ -71,7 +66,7 @@ export const wrongShapes: readonly Make[] = [
 /** What is at war with whoever reads it. None takes for ever. */
 export const hostileValues: readonly Make[] = [
   untouchable,
-  revoked,
+  revokedProxy,
   lyingPromise,
   () => withGetter('then', () => raise(new Error('no then'))),
   ...['status', 'data', 'body', 'json', 'bytes', 'node', 'reject', 'parameters', 'id', 'headers'].map(
@@ -109,7 +104,7 @@ export const hostileValues: readonly Make[] = [
 export const oddErrors: readonly Make[] = [
   ...[undefined, null, 0, false, 'text', Symbol('s'), 7n].map((value) => () => value),
   untouchable,
-  revoked,
+  revokedProxy,
   () => thenable(ignore),
   () => withGetter('message', () => raise(new Error('no message'))),
   () => withGetter('stack', () => raise(new Error('no stack'))),
