@@ -5,13 +5,9 @@ import { parse } from 'yaml';
 import { folderWith, runCli } from '../cli/run.ts';
 import { serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
+import { api, json } from './documents.ts';
 
-const json = (schema: object = {}) => ({ content: { 'application/json': { schema } } });
 const ok = { responses: { 200: { description: 'ok', ...json() } } };
-const api = (paths: object, more: object = {}) => ({
-  ...{ openapi: '3.0.0', info: { title: 'T', version: '1' }, servers: [{ url: 'https://t.example' }], paths },
-  ...more,
-});
 const operation = (method: string, more: object) => api({ '/a': { [method]: { operationId: 'a', ...ok, ...more } } });
 const query = (name: string, schema: object = { type: 'string' }) => ({ name, in: 'query', schema });
 const symbols = { type: 'string' };
