@@ -1,4 +1,4 @@
-import { isAlias, isCollection, isMap, isNode, isScalar, isSeq, type Node, type Scalar, type YAMLMap } from 'yaml';
+import { isAlias, isCollection, isMap, isNode, isScalar, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import { keepsDigits } from '../lib/json/numbers.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
@@ -37,7 +37,8 @@ export class TreeBuilder {
   /** The offset of each value in the text, by its config path. */
   readonly offsets = new Map<string, number>();
   readonly #at: (offset: number, message: string) => Finding;
-  readonly #anchors = new Map<string, Node>();
+  /** The nodes that aliases stand for. */
+  readonly #targets = new Map<unknown, Node>();
   readonly #limits: TreeLimits;
   #values = 0;
 
@@ -46,56 +47,55 @@ export class TreeBuilder {
     this.#limits = limits;
   }
 
-  build(node: unknown, path = '', depth = 0): unknown {
-    const { values, depth: deepest } = this.#limits;
-    if (++this.#values > values) return this.#report(node, `more than ${values} values, aliases counted each time`);
-    if (isCollection(node) && depth === deepest) return this.#report(node, `nested more than ${deepest} levels deep`);
-    const value = this.#value(node, path, depth + 1);
-    if (isNode(node) && !isAlias(node) && node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-    return value;
+  /** Builds the value of a whole document, unless it holds too much. */
+  build(root: unknown): unknown {
+    this.#resolve(root, new Map());
+    return this.#values > this.#limits.values ? {} : this.#build(root, '', 0);
   }
 
-  #value(node: unknown, path: string, depth: number): unknown {
-    if (isMap(node)) return this.#mapping(node, path, depth);
-    if (isScalar(node)) return this.#scalar(node);
-    if (!isSeq(node)) return null;
-    const list: unknown[] = [];
-    for (const [index, item] of node.items.entries())
-      list.push(this.#member(list, index, item, { at: item, path: childPath(path, index), depth }));
-    return list;
+  /** Finds what aliases stand for, and counts the values before any is built: aliases may multiply them without bound. */
+  #resolve(node: unknown, anchors: Map<string, readonly [target: Node, count: number]>): void {
+    const { values } = this.#limits;
+    const before = this.#values;
+    const [target, count = 1] = isAlias(node) ? (anchors.get(node.source) ?? []) : [];
+    if (isAlias(node) && target === undefined) this.#report(node, `alias *${node.source} has no anchor before it`);
+    if (target !== undefined) this.#targets.set(node, target);
+    // What is too much stays so, however often it is multiplied.
+    this.#values = Math.min(this.#values + count, values + 1);
+    if (this.#values > values) this.#report(node, `more than ${values} values, aliases counted each time`);
+    if (isCollection(node)) for (const [, , value] of membersOf(node)) this.#resolve(value, anchors);
+    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, [node, this.#values - before]);
   }
 
-  #mapping(map: YAMLMap, path: string, depth: number): unknown {
-    const mapping: Record<string, unknown> = {};
-    for (const { key, value } of map.items) {
-      // The parser has refused keys that are no texts.
-      const name = isScalar(key) ? String(key.value) : '';
+  #build(node: unknown, path: string, depth: number): unknown {
+    const { depth: deepest } = this.#limits;
+    if (!isCollection(node)) return this.#scalar(node);
+    if (depth === deepest) return this.#report(node, `nested more than ${deepest} levels deep`);
+    const holder = isMap(node) ? {} : [];
+    for (const [at, key, member] of membersOf(node)) {
       // Assigning it would add no own key, so that validators would not see it.
-      if (name === '__proto__') this.#report(key, 'the key "__proto__" is not allowed');
-      else if (Object.hasOwn(mapping, name)) this.#report(key, `duplicate key "${name}"`);
-      else mapping[name] = this.#member(mapping, name, value, { at: key, path: childPath(path, name), depth });
+      if (key === '__proto__') this.#report(at, 'the key "__proto__" is not allowed');
+      else if (Object.hasOwn(holder, key)) this.#report(at, `duplicate key "${key}"`);
+      else {
+        const place = childPath(path, key);
+        this.offsets.set(place, offsetOf(at));
+        Reflect.set(holder, key, this.#member(holder, key, member, place, depth + 1));
+      }
     }
-    return mapping;
+    return holder;
   }
 
-  /** Builds a member, an aliased value anew each time, and records the text of a number. @param at node at the member's place. */
-  #member(
-    holder: object,
-    key: string | number,
-    given: unknown,
-    { at, path, depth }: { readonly at: unknown; readonly path: string; readonly depth: number },
-  ): unknown {
-    this.offsets.set(path, offsetOf(at));
-    const node = isAlias(given) ? this.#anchors.get(given.source) : given;
-    if (isAlias(given) && node === undefined)
-      return this.#report(given, `alias *${given.source} has no anchor before it`);
-    const value = this.build(node, path, depth);
+  /** Builds a member, an aliased value anew each time, and records the text of a number. */
+  #member(holder: object, key: string | number, given: unknown, path: string, depth: number): unknown {
+    const node = isAlias(given) ? this.#targets.get(given) : given;
+    const value = this.#build(node, path, depth);
     if (isScalar(node) && typeof value === 'number')
       written.set(holder, (written.get(holder) ?? new Map()).set(key, node.source ?? ''));
     return value;
   }
 
-  #scalar(node: Scalar): unknown {
+  #scalar(node: unknown): unknown {
+    if (!isScalar(node)) return null;
     const { value, source = '' } = node;
     if (typeof value !== 'number' || !this.#limits.isExact) return value;
     if (source.startsWith('0x')) return keepsDigits(String(BigInt(source)), value) ? value : source;
@@ -114,4 +114,10 @@ export class TreeBuilder {
 
 function offsetOf(node: unknown): number {
   return (isNode(node) ? node.range?.[0] : undefined) ?? 0;
+}
+
+/** The members of a list or a mapping, each with the node at its place. The parser has refused keys that are no texts. */
+function membersOf(node: YAMLMap | YAMLSeq): (readonly [at: unknown, key: string | number, value: unknown])[] {
+  if (isMap(node)) return node.items.map(({ key, value }) => [key, isScalar(key) ? String(key.value) : '', value]);
+  return node.items.map((item, index) => [item, index, item]);
 }

@@ -47,11 +47,8 @@ const places = new WeakMap<Tree, (path: string) => number | undefined>();
 
 /** Returns the line of the value at a config path, or of the nearest value that contains it. */
 export function lineIn(tree: Tree, path: string): number | undefined {
-  for (const ancestor of lineage(path)) {
-    const line = places.get(tree)?.(ancestor);
-    if (line !== undefined) return line;
-  }
-  return undefined;
+  const lineOf = places.get(tree);
+  return [...lineage(path)].map((ancestor) => lineOf?.(ancestor)).find((line) => line !== undefined);
 }
 
 /** Most levels of the parser's stack: more than the limit of any tree. */

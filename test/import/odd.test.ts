@@ -51,7 +51,8 @@ describe('an odd document', () => {
     const of = (schema: string) =>
       JSON.stringify(api({ '/a': { put: { requestBody: json('HERE'), responses: {} } } })).replace('"HERE"', schema);
     const anchor = (i: number) => `a${i}: &a${i} [${`*a${i - 1},`.repeat(i === 0 ? 0 : 10)}1]`;
-    const anchors = Array.from({ length: 12 }, (_, i) => anchor(i)).join('\n');
+    // More values than the largest number.
+    const anchors = Array.from({ length: 400 }, (_, i) => anchor(i)).join('\n');
     const cwd = await folderWith(t, {
       'deep.json': of(deep(45)),
       'deeper.json': of(deep(5000)),
@@ -149,6 +150,12 @@ describe('an odd document', () => {
       'query parameter "q": "minimum" has more digits than a number keeps, and is not checked',
       'query parameter "q": has a choice with more digits than a number keeps, so that any value is taken',
     ]);
+  });
+
+  it('may give an anchor again, also inside of what an alias stands for', async (t) => {
+    const text = 'a: &x [&y 1]\nb: &y 2\nc: *x\nd: *y\n';
+    const tree = await readDocument(join(await folderWith(t, { 'a.yaml': text }), 'a.yaml'));
+    assert.deepEqual(tree, { a: [1], b: 2, c: [1], d: 2 });
   });
 
   it('may quote choices that are no texts, also where null is one', async () => {
