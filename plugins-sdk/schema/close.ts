@@ -27,7 +27,7 @@ export function close<S extends TSchema>(schema: S): S {
     const says = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', '$ref'];
     if (says.every((keyword) => !Object.hasOwn(schema, keyword))) changes.additionalProperties = false;
   }
-  return copyWith(schema, changes);
+  return Object.keys(changes).length === 0 ? schema : copyWith(schema, changes);
 }
 
 /** Returns a copy with some members replaced. It copies non-enumerable properties, too, where TypeBox keeps marks. */
