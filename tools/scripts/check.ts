@@ -11,7 +11,7 @@ const ALWAYS = ['test/walls.test.ts', 'test/sdk/surface.test.ts'];
 const CORPORA = {
   'test/config/cases.test.ts': /^(?:test\/config\/cases\/[^/]+$|config\/)/,
   'test/config/stand-ins.test.ts': /^(?:test\/config\/cases\/stand-ins|config)\//,
-  'test/cli/transcripts.test.ts': /^(?:test\/\w+\/transcripts|cli)\//,
+  'test/*/transcripts*.test.ts': /^(?:test\/\w+\/transcripts|cli)\//,
 };
 
 function git(...args: string[]): string[] {
@@ -23,7 +23,7 @@ function git(...args: string[]): string[] {
 function testsOf(file: string): string[] {
   const subject = basename(/\/index\.\w+$/.test(file) ? dirname(file) : file).replace(/\..*/, '');
   const importers = git('grep', '-lF', `../${file}'`, '--', 'test/*.test.ts');
-  const runners = Object.entries(CORPORA).flatMap(([runner, files]) => (files.test(file) ? [runner] : []));
+  const runners = Object.entries(CORPORA).flatMap(([names, on]) => (on.test(file) ? git('ls-files', names) : []));
   return [...runners, ...git('ls-files', '-co', '--exclude-standard', `test/*${subject}*.test.ts`), ...importers];
 }
 
