@@ -102,10 +102,8 @@ describe('spans of requests go to a collector', async () => {
       assert.ok(!names.includes(stage), `${stage} did nothing`);
     const calls = callsOf(children);
     const facts = { 'http.request.method': 'GET', ...endpoint, 'http.response.status_code': 200 };
-    assert.deepEqual(
-      calls.map((call) => [call.name, call.attributes]),
-      [['GET api/plain', facts]],
-    );
+    const made = calls.map((call) => [call.name, call.attributes]);
+    assert.deepEqual(made, [['GET api/plain', facts]]);
     const [call] = calls;
     assert.equal(upstream.requests[0]?.headers.traceparent, `00-${id}-${call?.spanId}-01`);
     assert.equal(upstream.requests[0]?.headers['x-client-request-id'], 'mine');
@@ -168,10 +166,8 @@ describe('spans of requests go to a collector', async () => {
     const calls = callsOf(children);
     assert.deepEqual(calls.map(factsOf), Array(2).fill([500, 'status_5xx', true]));
     const parents = upstream.requests.map(({ headers }) => String(headers.traceparent).split('-')[2]);
-    assert.deepEqual(
-      parents,
-      calls.map(({ spanId }) => spanId),
-    );
+    const ids = calls.map(({ spanId }) => spanId);
+    assert.deepEqual(parents, ids);
     const refused = children.filter(({ attributes }) => attributes['sdp.outcome'] === 'refused');
     const names = refused.map(({ name }) => name);
     assert.ok(names.includes('callApi') && names.includes('answer'), names.join());

@@ -9,11 +9,12 @@ type Node = Readonly<Record<string, unknown>>;
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null;
 
-/** The schemas with every object closed, so that a member that they do not describe shows. */
+/** The schemas with every object closed, so that a member that they do not describe shows. References name the document. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (!isNode(value)) return value;
-  const members = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, closed(member)]));
+  const inner = ([key, member]: [string, unknown]) => [key, key === '$ref' ? `document${member}` : closed(member)];
+  const members = Object.fromEntries(Object.entries(value).map(inner));
   return value.type === 'object' && value.additionalProperties === undefined
     ? { ...members, additionalProperties: false }
     : members;
@@ -22,13 +23,12 @@ function closed(value: unknown): unknown {
 /** An OpenAPI document, against which a test holds requests and responses. */
 export class Described {
   readonly #root: Node;
-  readonly #components: unknown;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
 
   constructor(document: unknown) {
     assert.ok(isNode(document));
     this.#root = document;
-    this.#components = closed(document.components);
+    this.#ajv.addSchema({ $id: 'document', components: closed(document.components) });
   }
 
   /** The value at a path of keys, references followed. */
@@ -45,8 +45,7 @@ export class Described {
   faults(schema: unknown, value: unknown): string {
     const inner = closed(schema);
     assert.ok(isNode(inner));
-    // References start at the document.
-    const validate = this.#ajv.compile({ ...inner, components: this.#components });
+    const validate = this.#ajv.compile(inner);
     return validate(value) ? '' : JSON.stringify(validate.errors);
   }
 
@@ -99,7 +98,20 @@ export async function describedAt({ url }: Pick<RunningService, 'url'>): Promise
   return new Described(await (await fetch(`${url}/openapi.json`)).json());
 }
 
+/** Compiles the schemas of OpenAPI once. */
+const validator = new Validator();
+
 export async function assertValid(described: Described): Promise<void> {
-  const { valid, errors } = await new Validator().validate({ ...(described.at() as object) });
+  const { valid, errors } = await validator.validate({ ...(described.at() as object) });
   assert.ok(valid, JSON.stringify(errors));
 }
+
+/** A way to pay, of an `auth`. */
+export const payment = {
+  type: 'x402',
+  network: 1,
+  rpc: 'http://127.0.0.1:1',
+  token: `0x${'0'.repeat(40)}`,
+  amount: '7',
+  recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+};

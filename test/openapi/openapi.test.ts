@@ -1,29 +1,16 @@
-/** The OpenAPI document is valid, and describes what the service answers. */
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of references in config files
+/** The OpenAPI document of a service is valid, and describes what it answers. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { AbiCoder } from 'ethers';
-import { verifyResponse } from '../../verify/index.ts';
-import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
+import { runCli } from '../cli/run.ts';
 import { finished, submitted } from '../support/async.ts';
-import { assertRefused, JSON_HEADERS } from '../support/http.ts';
+import { JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
-import { assertValid, Described, describedAt, describedBy } from './document.ts';
+import { assertValid, Described, describedAt, payment } from './document.ts';
 
-const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const NATIVE = `0x${'0'.repeat(40)}`;
-const payment = {
-  type: 'x402',
-  network: 1,
-  rpc: 'http://127.0.0.1:1',
-  token: NATIVE,
-  amount: '7',
-  recipient: RECIPIENT,
-};
 const keyed = { type: 'apiKey', keys: ['the-key-of-a-client'] };
 const price = { type: 'int256', path: '$.price', times: '1e2' };
 
@@ -90,28 +77,19 @@ class Held {
   };
 }
 
+/** Refuses one value of a parameter. */
+const PICKY = `export default { name: '<name>', hooks: { onHttpRequest({ parameters }) {
+  if (parameters.symbol === 'DROP') throw new Error('no');
+} } };`;
+
 describe('the OpenAPI document of a running service', async () => {
   const pathOf = (endpoint: string) => `/endpoints/${service.ids[endpoint]}`;
 
   const upstream = await upstreamFor(suite, { '*': faults.json({ price: 12.5 }), '/gateway': honest });
-  const service = await serviceFor(
-    suite,
-    {
-      settings: {
-        openapi: true,
-        proof: { type: 'reclaim', gatewayUrl: `${upstream.url}/gateway` },
-        plugins: [{ source: './picky.mjs' }],
-      },
-      apis: apisAt(upstream.url),
-    },
-    {
-      files: {
-        'picky.mjs': `export default { name: '<name>', hooks: { onHttpRequest({ parameters }) {
-          if (parameters.symbol === 'DROP') throw new Error('no');
-        } } };`,
-      },
-    },
-  );
+  const proof = { type: 'reclaim', gatewayUrl: `${upstream.url}/gateway` };
+  const settings = { openapi: true, proof, plugins: [{ source: './picky.mjs' }] };
+  const files = { 'picky.mjs': PICKY };
+  const service = await serviceFor(suite, { settings, apis: apisAt(upstream.url) }, { files });
   const response = await fetch(`${service.url}/openapi.json`);
   assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json']);
   const described = new Described(await response.json());
@@ -134,10 +112,8 @@ describe('the OpenAPI document of a running service', async () => {
   });
 
   it('names an operation after its API and endpoint', () => {
-    const { operationId, summary, description, tags } = described.at('paths', pathOf('open/encoded'), 'post') as Record<
-      string,
-      unknown
-    >;
+    const operation = described.at('paths', pathOf('open/encoded'), 'post') as Record<string, unknown>;
+    const { operationId, summary, description, tags } = operation;
     assert.deepEqual([operationId, summary, description, tags], ['open_encoded', 'open/encoded', 'A price', ['open']]);
     assert.deepEqual(described.at('tags'), [
       { name: 'open', description: 'Endpoints that ask the API open' },
@@ -250,10 +226,8 @@ describe('the OpenAPI document of a running service', async () => {
     await finished(service, record);
     assert.equal(await poll(record.pollUrl), 'complete');
     upstream.on('/later', faults.serverError());
-    for (const [endpoint, status] of [
-      ['open/later-encoded', 'complete'],
-      ['open/later', 'failed'],
-    ] as const) {
+    const ends = { 'open/later-encoded': 'complete', 'open/later': 'failed' };
+    for (const [endpoint, status] of Object.entries(ends)) {
       const record = await submitted(await service.post(endpoint, { input: 1 }));
       await finished(service, record);
       assert.equal(await poll(record.pollUrl), status);
@@ -289,36 +263,6 @@ describe('the OpenAPI document of a running service', async () => {
   });
 });
 
-describe('GET /openapi.json', () => {
-  it('is not there unless it is asked for', async (t) => {
-    for (const settings of [{}, { openapi: false }]) {
-      const { url } = await serviceFor(t, { settings, apis: apisAt('https://api.example') });
-      await assertRefused(await fetch(`${url}/openapi.json`), 404, 'Not Found');
-    }
-  });
-
-  it('has the version that the operator gives, and else the one of the program', async () => {
-    const versionIn = async (openapi: unknown) => {
-      const described = await describedBy({ settings: { openapi }, apis: apisAt('https://api.example') });
-      return described.at('info', 'version');
-    };
-    assert.deepEqual([await versionIn({ version: '2026-11' }), await versionIn(true)], ['2026-11', '1.2.3']);
-  });
-
-  it('counts against the rate limit, whose refusal is described', async (t) => {
-    const server = { rateLimit: { max: 1 } };
-    const service = await serviceFor(t, { settings: { openapi: true }, server, apis: apisAt('https://api.example') });
-    const described = await describedAt(service);
-    assert.equal((await fetch(`${service.url}/openapi.json`)).status, 429);
-    const refused = await service.post('open/raw');
-    assert.equal(refused.status, 429);
-    await described.assertDescribed(`/endpoints/${service.ids['open/raw']}`, 'post', refused);
-    // What does not count is not refused.
-    for (const path of ['/health', '/ready'])
-      assert.equal(described.at('paths', path, 'get', 'responses', '429'), undefined);
-  });
-});
-
 describe('the OpenAPI document of a busy service', () => {
   it('describes what a client gets that waits in vain for a slot', async (t) => {
     const held = new Held();
@@ -332,178 +276,5 @@ describe('the OpenAPI document of a busy service', () => {
     held.release();
     assert.deepEqual([second.status, (await first).status], [503, 200]);
     await described.assertDescribed(`/endpoints/${service.ids['open/raw']}`, 'post', second);
-  });
-});
-
-describe('the OpenAPI document of a config', () => {
-  it('of the complete example, whose variables are not set: valid, with every endpoint', async (t) => {
-    const file = join(PACKAGE_ROOT, 'examples/configs/complete.yaml');
-    const { code, stdout, stderr } = await runCli(t, ['openapi', '-c', file]);
-    assert.equal(code, 0, stderr);
-    assert.match(
-      stderr,
-      /^warning: apis\[0\]\.headers\.Authorization: the variable PRICE_API_KEY is not set \(prices, line \d+\)$/m,
-    );
-    const document: { paths: Record<string, { post?: { summary: string } }> } = JSON.parse(stdout);
-    await assertValid(new Described(document));
-    const posts = Object.values(document.paths).flatMap(({ post }) => post?.summary ?? []);
-    assert.deepEqual(posts, [
-      'prices/pinned',
-      'prices/several-values',
-      'prices/any-pair',
-      'prices/middle',
-      'prices/requester-chosen',
-      'prices/proven',
-      'prices/encrypted',
-      'reports/raw',
-      'reports/slow',
-      'reports/priced',
-      'reports/streamed',
-      'The question of a contract (ERC-3668), of any length',
-      'The endpoints as tools of agents (Model Context Protocol)',
-    ]);
-    assert.equal(stdout.includes('unset'), false, 'no stand-in for a variable');
-  });
-
-  it('leaves out an endpoint whose ID depends on a variable that is not set, and says so', async (t) => {
-    const cwd = await folderWith(t, {
-      'c.yaml': `version: '1.0'
-apis:
-  - { name: a, url: 'https://\${HOST}', endpoints: [{ name: e, path: /e }] }
-  - { name: b, url: 'https://\${OTHER}', endpoints: [{ name: e, path: /e }] }
-`,
-      'some.env': 'OTHER=api.example\n',
-    });
-    const { stdout, stderr } = await runCli(t, ['openapi', '-c', 'c.yaml', '--env', 'some.env'], { cwd });
-    assert.match(
-      stderr,
-      /^warning: apis\[0\]\.endpoints\[0\]: no endpoint ID: it depends on the variable HOST \(a\/e, line 3\)$/m,
-    );
-    const { paths, tags }: { paths: object; tags: readonly { name: string }[] } = JSON.parse(stdout);
-    assert.deepEqual([Object.keys(paths).length, tags.map(({ name }) => name)], [3, ['b', 'service']]);
-  });
-
-  it('says nothing of upstreams, headers, fixed values, secrets, keys and nodes', async () => {
-    const described = await describedBy(
-      {
-        settings: {
-          openapi: true,
-          proof: { type: 'reclaim', gatewayUrl: 'https://leak.example/gateway' },
-          fhe: { network: 'sepolia', rpcUrl: 'https://leak.example/rpc', verifier: RECIPIENT, apiKey: '${SECRET}' },
-        },
-        apis: [
-          {
-            name: 'api',
-            url: 'https://leak.example/leak',
-            headers: { Authorization: 'Bearer ${SECRET}', 'X-Leak': 'leak' },
-            auth: [
-              { type: 'apiKey', keys: ['${SECRET}', 'leak-key'] },
-              { ...payment, rpc: 'https://leak.example/${SECRET}' },
-            ],
-            endpoints: [
-              {
-                name: 'one',
-                path: '/leak/{id}',
-                parameters: [
-                  { name: 'id', in: 'path', required: true },
-                  { name: 'leaked-name', fixed: 'leak' },
-                  { name: 'token', in: 'cookie', fixed: '${SECRET}' },
-                  { name: 'realm', default: 'leak', secret: true },
-                ],
-                encoding: { type: 'uint256', path: '$.v' },
-              },
-              {
-                name: 'two',
-                path: '/two',
-                encoding: { type: 'uint256', path: '$.v' },
-                responseMatches: [{ type: 'regex', value: 'leak' }],
-              },
-            ],
-          },
-        ],
-      },
-      { SECRET: 'leak-from-a-variable' },
-    );
-    const text = JSON.stringify(described.at());
-    assert.ok(text.includes('"realm"') && text.includes('"id"'), 'parameters are described');
-    assert.doesNotMatch(text, /leak/i);
-    await assertValid(described);
-  });
-
-  it('has a whole answer of each kind as an example, whose signature is real', async () => {
-    const endpoint = (name: string, more: object) => ({ name, path: `/${name}`, ...more });
-    const endpoints = [endpoint('e', { encoding: { type: 'int256', path: '$.a' } }), endpoint('r', {})];
-    const described = await describedBy({ apis: [{ name: 'a', url: 'https://a.example', endpoints }] });
-    for (const [kind, value] of [
-      ['Encoded', new AbiCoder().encode(['int256'], [15n * 10n ** 17n])],
-      ['Raw', { asset: 'ETH', price: 3000.5 }],
-    ] as const) {
-      const schema = described.at('components', 'schemas', `${kind}Answer`) as {
-        examples: [{ node: string; endpointId: string; rawData?: unknown }];
-      };
-      const [example] = schema.examples;
-      assert.equal(described.faults(schema, example), '');
-      const { node, endpointId } = example;
-      const verified = verifyResponse(example, { node, endpointId });
-      assert.ok(verified.ok, kind);
-      assert.deepEqual(verified.kind === 'raw' ? example.rawData : verified.data, value);
-    }
-  });
-
-  it('requires what fills a whole segment of the path', async () => {
-    const parameters = ['id', 'n'].map((name) => ({ name, in: 'path' }));
-    const endpoints = [{ name: 'e', path: '/{id}/v{n}', parameters }];
-    const described = await describedBy({ apis: [{ name: 'a', url: 'https://a.example', endpoints }] });
-    const [path = ''] = Object.keys(described.at('paths') as object);
-    assert.match(described.requestFaults(path, { parameters: { n: 1 } }), /id/);
-    assert.equal(described.requestFaults(path, { parameters: { id: 'x' } }), '');
-  });
-
-  it('says what the means against failing upstreams do to answers', async () => {
-    const api = {
-      name: 'a',
-      url: 'https://a.example',
-      mirrors: ['https://b.example'],
-      breaker: true,
-      endpoints: [{ name: 'e', path: '/e', description: 'A price', cache: { maxAge: '10s', staleIfError: '10m' } }],
-    };
-    const described = await describedBy({ apis: [api] });
-    const [path = ''] = Object.keys(described.at('paths') as object).filter((each) => each.startsWith('/endpoints/'));
-    const responses = (...keys: string[]) => described.at('paths', path, 'post', 'responses', ...keys);
-    assert.equal(
-      responses('200', 'description'),
-      'The answer: signed JSON; where the upstream fails an older one, of at most 610 s; perhaps of a mirror of the upstream, which the endpoint ID does not name',
-    );
-    assert.match(String(responses('503', 'description')), /^The upstream has failed too often/);
-    assert.deepEqual(responses('503', 'headers', 'Retry-After'), {
-      description: 'Seconds until it is asked again',
-      required: false,
-      schema: { type: 'integer' },
-    });
-  });
-
-  it('has the refusals of a signer outside the process, the present or the next one', async () => {
-    const apis = [{ name: 'a', url: 'https://a.example', endpoints: [{ name: 'e', path: '/e' }] }];
-    const outside = { type: 'json-rpc', url: 'https://s.example', address: RECIPIENT };
-    const inside = { type: 'environment' };
-    for (const [signer, fails] of [
-      [inside, false],
-      [outside, true],
-      [{ ...inside, next: outside }, true],
-    ] as const) {
-      const described = await describedBy({ settings: { signer }, apis });
-      assert.equal(JSON.stringify(described.at()).includes('Signing failed'), fails);
-    }
-  });
-
-  it('tells operations apart whose names look alike', async () => {
-    const endpoint = (name: string, path: string) => ({ name, path });
-    const endpoints = [endpoint('c', '/1'), endpoint('c!', '/2'), endpoint('é', '/3')];
-    const described = await describedBy({ apis: [{ name: 'a b', url: 'https://a.example', endpoints }] });
-    const posts = Object.values(described.at('paths') as Record<string, { post?: { operationId: string } }>);
-    const ids = posts.flatMap(({ post }) => post?.operationId ?? []);
-    assert.match(ids.join(' '), /^a_b_c_0x[0-9a-f]{64} a_b_c_0x[0-9a-f]{64} a_b_$/);
-    assert.equal(new Set(ids).size, 3);
-    await assertValid(described);
   });
 });
