@@ -8,7 +8,8 @@ import { verifyResponse } from '../../verify/index.ts';
 import { folderWith, PACKAGE_ROOT, runCli } from '../cli/run.ts';
 import { assertRefused } from '../support/http.ts';
 import { serviceFor } from '../support/service.ts';
-import { assertValid, Described, describedAt, describedBy, payment } from './document.ts';
+import { payment } from './apis.ts';
+import { assertValid, Described, describedAt, describedBy } from './document.ts';
 
 const endpoints = [{ name: 'raw', path: '/raw', auth: { type: 'free' } }];
 const apis = [{ name: 'open', url: 'https://api.example', endpoints }];

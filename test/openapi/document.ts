@@ -105,13 +105,3 @@ export async function assertValid(described: Described): Promise<void> {
   const { valid, errors } = await validator.validate({ ...(described.at() as object) });
   assert.ok(valid, JSON.stringify(errors));
 }
-
-/** A way to pay, of an `auth`. */
-export const payment = {
-  type: 'x402',
-  network: 1,
-  rpc: 'http://127.0.0.1:1',
-  token: `0x${'0'.repeat(40)}`,
-  amount: '7',
-  recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
-};

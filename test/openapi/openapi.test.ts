@@ -9,61 +9,8 @@ import { suite } from '../support/lifetime.ts';
 import { honest } from '../support/reclaim.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
-import { assertValid, Described, describedAt, payment } from './document.ts';
-
-const keyed = { type: 'apiKey', keys: ['the-key-of-a-client'] };
-const price = { type: 'int256', path: '$.price', times: '1e2' };
-
-/** @param timeout of the API `open`, in milliseconds. */
-function apisAt(url: string, timeout = 10_000) {
-  const endpoint = (name: string, more: object = {}) => ({ name, path: `/${name}`, ...more });
-  return [
-    {
-      name: 'open',
-      url,
-      auth: { type: 'free' },
-      timeout,
-      endpoints: [
-        endpoint('encoded', {
-          description: 'A price',
-          encoding: price,
-          parameters: [
-            { name: 'symbol', required: true, description: 'Which asset' },
-            { name: 'currency', default: 'usd' },
-            { name: 'tier', fixed: 'gold' },
-            { name: 'realm', default: 'inner', secret: true },
-          ],
-        }),
-        endpoint('raw'),
-        endpoint('chosen', { encoding: { type: '*', path: '*', times: '*' } }),
-        endpoint('later', {
-          mode: 'async',
-          method: 'POST',
-          parameters: [{ name: 'input', in: 'body', required: true }],
-        }),
-        endpoint('form', {
-          method: 'POST',
-          bodyType: 'form',
-          parameters: [{ name: 'input', in: 'body', schema: { type: ['string', 'null'], maxLength: 3 } }],
-        }),
-        endpoint('later-encoded', { mode: 'async', encoding: price }),
-        endpoint('live', { mode: 'stream' }),
-        endpoint('live-encoded', { mode: 'stream', encoding: price }),
-        endpoint('proven', { responseMatches: [{ type: 'regex', value: 'price' }] }),
-      ],
-    },
-    {
-      name: 'closed',
-      url,
-      endpoints: [
-        endpoint('keyed', { auth: keyed }),
-        endpoint('paid', { auth: [keyed, payment] }),
-        endpoint('either', { auth: [payment, keyed], cache: { maxAge: 1 } }),
-        endpoint('anyone', { auth: [keyed, { type: 'free' }] }),
-      ],
-    },
-  ];
-}
+import { apisAt } from './apis.ts';
+import { assertValid, Described, describedAt } from './document.ts';
 
 /** Answers when it is told to. */
 class Held {
