@@ -21,13 +21,14 @@ export class TooLong extends WrongShape {}
  * that reading the value throws.
  */
 export function plainText(value: unknown, longest = MAX_SIZE): string {
-  let room = longest;
+  // Each value has two characters or more, with the comma behind it; only behind the last there is none.
+  let room = longest + 1;
   const spend = (size: number): void => {
     room -= size;
     if (room < 0) throw new TooLong(TOO_LARGE);
   };
   const copy = (member: unknown, depth: number): unknown => {
-    spend(typeof member === 'string' ? member.length : 1);
+    spend(typeof member === 'string' ? member.length + 2 : 2);
     if (member === null || typeof member === 'string' || typeof member === 'boolean' || Number.isFinite(member))
       return member;
     if (typeof member !== 'object') throw new WrongShape(`holds a ${typeof member}, which JSON cannot carry`);
@@ -38,7 +39,7 @@ export function plainText(value: unknown, longest = MAX_SIZE): string {
     for (const name of Object.keys(member)) {
       const inner: unknown = Reflect.get(member, name);
       if (inner === undefined) continue;
-      spend(name.length);
+      spend(name.length + 3);
       own[name] = copy(inner, depth + 1);
     }
     return own;
