@@ -107,28 +107,12 @@ export const hostileThrows: Readonly<Record<string, () => unknown>> = {
   'an object without a prototype': () => Object.create(null),
   'a proxy that throws': () => throwingProxy(),
   'a revoked proxy': revokedProxy,
-  'an object whose message throws': () =>
-    Object.defineProperty({}, 'message', {
-      get: () => {
-        throw new Error('LEAK');
-      },
-    }),
+  'an object whose message throws': () => withGetter('message', () => raise(new Error('LEAK'))),
   'an error whose stack throws': () =>
-    Object.defineProperty(new Error('LEAK'), 'stack', {
-      get: () => {
-        throw throwingProxy();
-      },
-    }),
+    Object.defineProperty(new Error('LEAK'), 'stack', { get: () => raise(throwingProxy()) }),
   'an error whose stack is no text': () => Object.defineProperty(new Error('LEAK'), 'stack', { value: { LEAK: 1n } }),
   'an error whose toString throws': () =>
-    Object.assign(new Error('LEAK'), {
-      stack: undefined,
-      message: {
-        toString() {
-          throw 'LEAK';
-        },
-      },
-    }),
+    Object.assign(new Error('LEAK'), { stack: undefined, message: { toString: () => raise('LEAK') } }),
   'what passes for a refusal': () => ({
     [Symbol.for('signed-data-proxy.refusal')]: true,
     status: 200,
@@ -138,6 +122,19 @@ export const hostileThrows: Readonly<Record<string, () => unknown>> = {
   }),
 };
 
+export function raise(error: unknown): never {
+  throw error;
+}
+
+/** An object with a member that runs code when it is read. */
+export function withGetter(name: string, get: () => unknown): object {
+  return Object.defineProperty({}, name, { get, enumerable: true });
+}
+
+export function thenable(then: unknown): object {
+  return Object.fromEntries([['then', then]]);
+}
+
 export function revokedProxy(): object {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -146,9 +143,7 @@ export function revokedProxy(): object {
 
 /** Every operation on it throws. */
 export function throwingProxy(): object {
-  const trap = () => {
-    throw new Error('LEAK');
-  };
+  const trap = () => raise(new Error('LEAK'));
   const traps = ['get', 'has', 'ownKeys', 'getPrototypeOf', 'getOwnPropertyDescriptor', 'set', 'defineProperty'];
   return new Proxy({}, Object.fromEntries(traps.map((name) => [name, trap])));
 }

@@ -1,5 +1,6 @@
+import { thenable } from '../plugin-files.ts';
 import { type Act, block, ignore, never, pause, type Situation, turns } from './situation.ts';
-import { hostileValues, oddErrors, refusalsOf, thenable, wrongShapes } from './values.ts';
+import { hostileValues, oddErrors, refusalsOf, wrongShapes } from './values.ts';
 
 /** What a function of any stage may do. */
 export const plainActs: Readonly<Record<string, Act>> = {

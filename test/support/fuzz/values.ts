@@ -1,12 +1,8 @@
 import { Refusal } from '../../../kernel/refusal.ts';
-import { revokedProxy } from '../plugin-files.ts';
+import { raise, revokedProxy, thenable, withGetter } from '../plugin-files.ts';
 import { ignore, type Situation } from './situation.ts';
 
 type Make = (situation: Situation) => unknown;
-
-function raise(error: unknown): never {
-  throw error;
-}
 
 /** An object whose every operation throws. */
 function untouchable(): object {
@@ -16,15 +12,6 @@ function untouchable(): object {
   ];
   const fail = () => raise(new Error('untouchable'));
   return new Proxy(() => undefined, Object.fromEntries(traps.map((trap) => [trap, fail])));
-}
-
-/** An object with a member that runs code when it is read. */
-function withGetter(name: string, get: () => unknown): object {
-  return Object.defineProperty({}, name, { get, enumerable: true });
-}
-
-export function thenable(then: unknown): object {
-  return Object.fromEntries([['then', then]]);
 }
 
 /** A promise that tells whoever waits for it something else. */
