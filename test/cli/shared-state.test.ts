@@ -14,7 +14,7 @@ type Fault = 'none' | 'refuses' | 'hangs' | 'is full' | 'is partly away' | 'vari
 
 /** An engine whose faults the test decides, and the client in front of it. */
 function setUp(t: TestContext, timeout?: number) {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const state = { fault: 'none' as Fault, asked: 0, looks: 0 };
   const memory = new MemoryArea();
   const answer = async <T>(from: () => Promise<T>): Promise<T> => {
