@@ -152,8 +152,7 @@ class Loading {
       const made = isDefinition(module.plugin)
         ? await this.#full(module.plugin, module, entry, path)
         : await this.#simple(module, entry, path, isolated);
-      const { name } = made.definition;
-      if (!isolate && isPackage) this.#findings.push(warningAt(path, trusting(name)));
+      if (!isolate && isPackage) this.#findings.push(warningAt(path, trusting(made.definition.name)));
       const budget = budgetOf(made.definition, entry);
       this.#operators.push({ ...made, budget, source, path, operator: true, isolated: isolate !== false });
     } finally {
@@ -201,6 +200,7 @@ class Loading {
   /** Validates a plugin's own `config` block. @param entry path of the plugin's entry. @throws Noted when it is invalid. */
   async #ownConfig(schema: unknown, value: unknown, entry: string): Promise<unknown> {
     const path = `${entry}.config`;
+    if (schema === undefined && value === undefined) return undefined;
     if (schema !== undefined && !isConfigSchema(schema))
       throw new PluginProblem('its configSchema is neither a schema nor anything with parse()');
     const { references, redact } = this.#request;
