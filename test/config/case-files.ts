@@ -93,11 +93,11 @@ async function check(t: TestContext, base: string, document: string, given: Give
   }
 }
 
-/** Runs the cases of a folder, with these plugins beside those of operators. */
+/** Runs the cases of a folder of `cases/`, with these plugins beside those of operators. */
 export function casesOf(folder: string, plugins: NonNullable<Given['builtins']>): void {
-  const at = new URL(folder, import.meta.url);
+  const at = new URL(`cases/${folder}/`, import.meta.url);
   for (const name of readdirSync(at).filter((file) => file.endsWith('.yaml'))) {
-    describe(`${folder}${name}`, () => {
+    describe(`${folder}/${name}`, () => {
       const [base = '', ...documents] = readFileSync(new URL(name, at), 'utf8').split(/^---\n/m);
       let title = name;
       for (const document of documents) {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -6,28 +6,21 @@ import { stringify } from 'yaml';
 import { ConfigErrors, type LoadedConfig, loadConfig } from '../../config/index.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import type { Json } from '../../kernel/values.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
 
 const closed = { additionalProperties: false };
 const setup = () => ({});
 
-export const portKey = configKey('server', 'port', Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535 })));
+export const portKey = optionalKey('server', 'port', Type.Integer({ minimum: 0, maximum: 65_535 }));
 export const urlKey = configKey('api', 'url', Type.String());
-export const headersKey = configKey('api', 'headers', Type.Optional(Type.Record(Type.String(), Type.String())));
+export const headersKey = optionalKey('api', 'headers', Type.Record(Type.String(), Type.String()));
 export const pathKey = configKey('endpoint', 'path', Type.String());
-export const methodKey = configKey('endpoint', 'method', Type.Optional(Type.Enum(['GET', 'POST'])));
-export const cacheKey = configKey(
-  'apiOrEndpoint',
-  'cache',
-  Type.Optional(Type.Object({ maxAge: Type.Integer({ minimum: 1 }) })),
-);
-export const limitKey = configKey('server', 'rateLimit.max', Type.Optional(Type.Integer({ minimum: 1 })));
-export const trustKey = configKey(
-  'server',
-  'rateLimit.trust',
-  Type.Optional(Type.Union([Type.Boolean(), Type.Integer()])),
-);
-export const proofLimitKey = configKey('server', 'rateLimit.proofs.max', Type.Optional(Type.Integer({ minimum: 1 })));
+export const methodKey = optionalKey('endpoint', 'method', Type.Enum(['GET', 'POST']));
+export const cacheKey = optionalKey('apiOrEndpoint', 'cache', Type.Object({ maxAge: Type.Integer({ minimum: 1 }) }));
+export const limitKey = optionalKey('server', 'rateLimit.max', Type.Integer({ minimum: 1 }));
+export const trustKey = optionalKey('server', 'rateLimit.trust', Type.Union([Type.Boolean(), Type.Integer()]));
+export const proofLimitKey = optionalKey('server', 'rateLimit.proofs.max', Type.Integer({ minimum: 1 }));
 export const proofKey = configKey(
   'settings',
   'proof',
@@ -38,20 +31,18 @@ export const proofKey = configKey(
 );
 export const retriesKey = configKey('endpoint', 'retry.times', Type.Integer({ minimum: 1 }));
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
-export const parametersKey = configKey(
+export const parametersKey = optionalKey(
   'endpoint',
   'parameters',
-  Type.Optional(
-    Type.Array(
-      Type.Object(
-        {
-          name: Type.String({ minLength: 1 }),
-          secret: Type.Optional(Type.Boolean()),
-          fixed: Type.Optional(Scalar),
-          default: Type.Optional(Scalar),
-        },
-        closed,
-      ),
+  Type.Array(
+    Type.Object(
+      {
+        name: Type.String({ minLength: 1 }),
+        secret: Type.Optional(Type.Boolean()),
+        fixed: Type.Optional(Scalar),
+        default: Type.Optional(Scalar),
+      },
+      closed,
     ),
   ),
 );
@@ -123,11 +114,11 @@ export async function folder(
   t: Pick<TestContext, 'after'>,
   files: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const path = await realpath(await mkdtemp(join(tmpdir(), 'config-test-')));
-  t.after(() => rm(path, { recursive: true, force: true }));
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'config-test-')));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
   for (const [name, content] of Object.entries(files)) {
-    await mkdir(dirname(join(path, name)), { recursive: true });
-    await writeFile(join(path, name), content);
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), content);
   }
   return path;
 }

@@ -9,8 +9,7 @@ const MOST_TESTS = 10;
 const ALWAYS = ['test/walls.test.ts', 'test/sdk/surface.test.ts'];
 /** Tests whose cases are text files, with the files that they test. */
 const CORPORA = {
-  'test/config/cases.test.ts': /^(?:test\/config\/cases\/[^/]+$|config\/)/,
-  'test/config/stand-ins.test.ts': /^(?:test\/config\/cases\/stand-ins|config)\//,
+  'test/config/cases/*.test.ts': /^(?:test\/config\/cases|config)\//,
   'test/*/transcripts*.test.ts': /^(?:test\/\w+\/transcripts|cli)\//,
 };
 

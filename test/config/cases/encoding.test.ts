@@ -1,0 +1,5 @@
+/** What is said of settings of the encoding of answers. */
+import { definitions } from '../../../service/index.ts';
+import { casesOf } from '../case-files.ts';
+
+casesOf('encoding', definitions());

@@ -1,0 +1,5 @@
+/** What is said of parameters of endpoints. */
+import { definitions } from '../../../service/index.ts';
+import { casesOf } from '../case-files.ts';
+
+casesOf('parameters', definitions());

@@ -1,0 +1,5 @@
+/** What is said of what is asked of upstreams. */
+import { definitions } from '../../../service/index.ts';
+import { casesOf } from '../case-files.ts';
+
+casesOf('upstreams', definitions());
