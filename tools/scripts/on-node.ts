@@ -18,7 +18,7 @@ import { root } from './package/run.ts';
 const SELECTION: Readonly<Record<string, string>> = {
   cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status transcripts',
   config: 'isolate isolate-calls plugin-packages stand-ins',
-  e2e: 'disconnect http-parser metrics-process stream upstream-faults',
+  e2e: 'disconnect http-parser metrics-process stream upstream-answers upstream-faults',
   http: 'connections stream unread',
 };
 /** Tests that change node's own objects, so each runs in a process of its own. */
