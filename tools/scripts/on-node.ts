@@ -16,10 +16,11 @@ import { root } from './package/run.ts';
 
 /** Tests of permissions, processes, clusters, HTTP, sockets, DNS, native code, modules, TypeScript, signals, test runner. */
 const SELECTION: Readonly<Record<string, string>> = {
-  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status transcripts',
-  config: 'isolate isolate-calls plugin-packages stand-ins',
+  cli: 'bin isolate plugin-modules plugin-new reload signing-backend start status transcripts transcripts-config transcripts-values',
+  config: 'cases/stand-ins isolate isolate-calls plugin-packages',
   e2e: 'disconnect http-parser metrics-process stream upstream-answers upstream-faults',
   http: 'connections stream unread',
+  import: 'transcripts transcripts-choices',
 };
 /** Tests that change node's own objects, so each runs in a process of its own. */
 const APART = 'child-process ecdsa http-client/answers http-client/faults';
