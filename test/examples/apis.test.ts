@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { parse } from 'yaml';
+import { type Lifetime, suite } from '../support/lifetime.ts';
 import { serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 
@@ -48,27 +49,29 @@ describe('the examples of APIs', () => {
   });
 
   for (const [name, cases] of Object.entries(CASES))
-    describe(name, () => {
+    describe(name, async () => {
+      const upstream = await upstreamFor(suite);
+      // The vendor's own address is the only thing that differs.
+      const text = textOf(name).replaceAll(/url: https:\/\/[^/\s]+/g, `url: ${upstream.url}`);
+      const config = parse(text);
+      const env = Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable = '']) => [variable, 'key']));
+      const start = (lifetime: Lifetime) => serviceFor(lifetime, config, { env });
+      // What calls share is not asked for again.
+      const shared = text.includes('shareFor:') ? undefined : await start(suite);
+      const types = config.apis[0].endpoints[0].encoding.type.split(',');
+
       for (const { endpoint, send, asks, says, signs, refuses } of cases)
         it(`${refuses ?? 'signs'}: ${says}`, async (t) => {
-          const upstream = await upstreamFor(t, { '*': faults.text(says) });
-          // The vendor's own address is the only thing that differs.
-          const text = textOf(name).replaceAll(/url: https:\/\/[^/\s]+/g, `url: ${upstream.url}`);
-          const env = Object.fromEntries(
-            [...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable = '']) => [variable, 'key']),
-          );
-          const service = await serviceFor(t, parse(text), { env });
+          const service = shared ?? (await start(t));
+          upstream.on('*', faults.text(says));
+          upstream.requests.length = 0;
           const response = await service.post(endpoint, send);
           const answer = (await response.json()) as { data: string; error?: string };
           const asked = upstream.requests.map(({ method, path, body }) => `${method} ${path}${body && ` ${body}`}`);
           assert.deepEqual([...new Set(asked)], [asks]);
           if (refuses !== undefined) return assert.deepEqual([response.status, answer.error], [502, refuses]);
-          const { type } = parse(text).apis[0].endpoints[0].encoding;
-          assert.deepEqual(
-            [...AbiCoder.defaultAbiCoder().decode(type.split(','), answer.data)].map(String),
-            signs,
-            JSON.stringify(answer),
-          );
+          const signed = [...AbiCoder.defaultAbiCoder().decode(types, answer.data)].map(String);
+          assert.deepEqual(signed, signs, JSON.stringify(answer));
         });
     });
 });
