@@ -1,4 +1,4 @@
-import { isAlias, isCollection, isMap, isNode, isScalar, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isAlias, isCollection, isMap, isNode, isScalar, isSeq } from 'yaml';
 import { keepsDigits } from '../lib/json/numbers.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { childPath } from '../plugins-sdk/schema/path.ts';
@@ -26,19 +26,18 @@ export function writtenNumbers(holder: object): ReadonlyMap<string | number, str
 /** Returns a copy of a mapping with some members replaced. The source texts of its other numbers stay known. */
 export function withMembers<T extends object>(mapping: object, members: T): T {
   const copy = { ...mapping, ...members };
-  const others = [...writtenNumbers(mapping)].filter(([key]) => !Object.hasOwn(members, key));
-  written.set(copy, new Map(others));
+  written.set(copy, new Map([...writtenNumbers(mapping)].filter(([key]) => !Object.hasOwn(members, key))));
   return copy;
 }
 
-/** Builds plain values from YAML nodes. Stops when aliases would multiply them without bound. */
+/** Builds plain values from YAML nodes. Refuses a document whose aliases multiply values beyond the limit. */
 export class TreeBuilder {
   readonly findings: Finding[] = [];
   /** The offset of each value in the text, by its config path. */
   readonly offsets = new Map<string, number>();
   readonly #at: (offset: number, message: string) => Finding;
   /** The nodes that aliases stand for. */
-  readonly #targets = new Map<unknown, Node>();
+  readonly #targets = new Map<unknown, unknown>();
   readonly #limits: TreeLimits;
   #values = 0;
 
@@ -47,32 +46,34 @@ export class TreeBuilder {
     this.#limits = limits;
   }
 
-  /** Builds the value of a whole document, unless it holds too much. */
+  /** Builds the value of a document; an empty mapping where it has too many values. */
   build(root: unknown): unknown {
     this.#resolve(root, new Map());
     return this.#values > this.#limits.values ? {} : this.#build(root, '', 0);
   }
 
-  /** Finds what aliases stand for, and counts the values before any is built: aliases may multiply them without bound. */
-  #resolve(node: unknown, anchors: Map<string, readonly [target: Node, count: number]>): void {
+  /** Resolves aliases and counts values. None is built before the count is known: aliases multiply values without bound. */
+  #resolve(node: unknown, anchors: Map<string, readonly [target: unknown, count: number]>): void {
     const { values } = this.#limits;
     const before = this.#values;
     const [target, count = 1] = isAlias(node) ? (anchors.get(node.source) ?? []) : [];
     if (isAlias(node) && target === undefined) this.#report(node, `alias *${node.source} has no anchor before it`);
     if (target !== undefined) this.#targets.set(node, target);
-    // What is too much stays so, however often it is multiplied.
+    // The count stops at one above the limit, so that multiplying keeps it finite.
     this.#values = Math.min(this.#values + count, values + 1);
     if (this.#values > values) this.#report(node, `more than ${values} values, aliases counted each time`);
-    if (isCollection(node)) for (const [, , value] of membersOf(node)) this.#resolve(value, anchors);
-    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, [node, this.#values - before]);
+    const anchor = isNode(node) ? node.anchor : undefined;
+    // A value cannot hold itself, and an anchor of the same name inside it is the later one.
+    if (anchor !== undefined) anchors.delete(anchor);
+    for (const [, , value] of nodesIn(node)) this.#resolve(value, anchors);
+    if (anchor !== undefined && !anchors.has(anchor)) anchors.set(anchor, [node, this.#values - before]);
   }
 
   #build(node: unknown, path: string, depth: number): unknown {
-    const { depth: deepest } = this.#limits;
     if (!isCollection(node)) return this.#scalar(node);
-    if (depth === deepest) return this.#report(node, `nested more than ${deepest} levels deep`);
+    if (depth === this.#limits.depth) return this.#report(node, `nested more than ${depth} levels deep`);
     const holder = isMap(node) ? {} : [];
-    for (const [at, key, member] of membersOf(node)) {
+    for (const [at, key, member] of nodesIn(node)) {
       // Assigning it would add no own key, so that validators would not see it.
       if (key === '__proto__') this.#report(at, 'the key "__proto__" is not allowed');
       else if (Object.hasOwn(holder, key)) this.#report(at, `duplicate key "${key}"`);
@@ -87,7 +88,7 @@ export class TreeBuilder {
 
   /** Builds a member, an aliased value anew each time, and records the text of a number. */
   #member(holder: object, key: string | number, given: unknown, path: string, depth: number): unknown {
-    const node = isAlias(given) ? this.#targets.get(given) : given;
+    const node = this.#targets.get(given) ?? given;
     const value = this.#build(node, path, depth);
     if (isScalar(node) && typeof value === 'number')
       written.set(holder, (written.get(holder) ?? new Map()).set(key, node.source ?? ''));
@@ -116,8 +117,8 @@ function offsetOf(node: unknown): number {
   return (isNode(node) ? node.range?.[0] : undefined) ?? 0;
 }
 
-/** The members of a list or a mapping, each with the node at its place. The parser has refused keys that are no texts. */
-function membersOf(node: YAMLMap | YAMLSeq): (readonly [at: unknown, key: string | number, value: unknown])[] {
+/** Returns the members of a list or a mapping, each with the node at its place. The parser has refused keys that are no texts. */
+function nodesIn(node: unknown): (readonly [at: unknown, key: string | number, value: unknown])[] {
   if (isMap(node)) return node.items.map(({ key, value }) => [key, isScalar(key) ? String(key.value) : '', value]);
-  return node.items.map((item, index) => [item, index, item]);
+  return isSeq(node) ? node.items.map((item, index) => [item, index, item]) : [];
 }

@@ -97,6 +97,15 @@ test('aliases work, up to a bound', () => {
   assert.match(syntaxErrors(bomb.join('\n')), /^c\.yaml:\d+:\d+: more than 100000 values, aliases counted each time$/);
 });
 
+test('an alias stands for the last value before it with its anchor, which a value may give again', () => {
+  const cases: readonly (readonly [string, unknown])[] = [
+    ['{a: &x [&y 1], b: &y 2, c: *x, d: *y}', { a: [1], b: 2, c: [1], d: 2 }],
+    ['{a: &z [a, &z {b: 1}], c: *z}', { a: ['a', { b: 1 }], c: { b: 1 } }],
+  ];
+  for (const [text, expected] of cases) assert.deepEqual(parseConfig(text, 'c.yaml'), expected);
+  assert.equal(syntaxErrors('{a: &z "q", b: &z [*z]}'), 'c.yaml:1:20: alias *z has no anchor before it');
+});
+
 test('150 uses of one anchor are no bomb', () => {
   const tree = parseConfig(`a: &x [1]\nb: [${Array(150).fill('*x').join(', ')}]\n`, 'c.yaml');
   assert.ok(Array.isArray(tree.b) && tree.b.length === 150);

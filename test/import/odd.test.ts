@@ -152,12 +152,6 @@ describe('an odd document', () => {
     ]);
   });
 
-  it('may give an anchor again, also inside of what an alias stands for', async (t) => {
-    const text = 'a: &x [&y 1]\nb: &y 2\nc: *x\nd: *y\n';
-    const tree = await readDocument(join(await folderWith(t, { 'a.yaml': text }), 'a.yaml'));
-    assert.deepEqual(tree, { a: [1], b: 2, c: [1], d: 2 });
-  });
-
   it('may quote choices that are no texts, also where null is one', async () => {
     const cases = [
       { type: ['integer', 'null'], stated: ['1', '2', null], read: [1, 2, null] },
