@@ -37,7 +37,7 @@ export async function drain(server: Server, connections: Connections, delay: num
   const last = cluster.isWorker ? performance.now() + WORKER_WAITS_MS.most : Number.POSITIVE_INFINITY;
   for (let before = -1; before < accepted.length && before < MOST_WAITING && performance.now() < last; ) {
     before = accepted.length;
-    // A timer that is late fires before the connections that came meanwhile: they have the turn after it.
+    // A late timer fires before waiting connections are accepted. One more turn accepts them.
     await (cluster.isWorker ? setTimeout(WORKER_WAITS_MS.quiet).then(() => setImmediate()) : setImmediate());
   }
   server.close();

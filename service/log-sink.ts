@@ -47,7 +47,7 @@ export class LogSink {
   write(line: string): void {
     const size = Buffer.byteLength(line);
     // One turn of the event loop may log more than can wait.
-    if (size > MAX_PENDING - this.#length && this.#obstacle === undefined) this.#attempt();
+    if (size > MAX_PENDING - this.#length) this.#attempt();
     if (size > MAX_PENDING - this.#length) this.#lost += 1;
     else this.#length += this.#pending.write(line, this.#length);
     this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();

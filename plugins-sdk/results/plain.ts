@@ -21,7 +21,7 @@ export class TooLong extends WrongShape {}
  * that reading the value throws.
  */
 export function plainText(value: unknown, longest = MAX_SIZE): string {
-  // Each value has two characters or more, with the comma behind it; only behind the last there is none.
+  // Each value takes at least two characters: its text and a comma. The last value has no comma, hence the 1.
   let room = longest + 1;
   const spend = (size: number): void => {
     room -= size;

@@ -8,7 +8,8 @@ export function closedObject<P extends TProperties>(members: P, description?: st
 
 /**
  * Returns a schema that forbids unknown keys in each mapping, unless the mapping itself says what they may be. Schemas under
- * `allOf` and the like stay open: closed ones would exclude each other.
+ * `allOf` and the like stay open: closed ones would exclude each other. A schema with nothing to close is returned itself, so it
+ * must not change afterwards.
  */
 export function close<S extends TSchema>(schema: S): S {
   if (!isRecord(schema)) return schema;
