@@ -65,7 +65,10 @@ test('descriptions and tuples are kept in the words of the dialect', () => {
   assert.deepEqual(server.properties.refined, { anyOf: [{ type: 'integer' }, { $ref: '#/$defs/variable' }] });
 });
 
-const name = fc.oneof({ weight: 9, arbitrary: fc.stringMatching(/^[a-z]{1,8}$/) }, fc.string({ maxLength: 3 }));
+/** Rarely what the loader refuses: a config has many parts, and a third of all configs is to be accepted. */
+const mostly = <T, U>(sound: fc.Arbitrary<T>, refused: fc.Arbitrary<U>) =>
+  fc.oneof({ weight: 30, arbitrary: sound }, { weight: 1, arbitrary: refused });
+const name = mostly(fc.stringMatching(/^[a-z]{1,8}$/), fc.string({ maxLength: 3 }));
 const maybe = <T>(key: string, value: fc.Arbitrary<T>) =>
   fc.option(
     value.map((inner) => ({ [key]: inner })),
@@ -85,16 +88,17 @@ const auth = fc.oneof(
     rpc: orVariable(fc.webUrl(), 'URL'),
   }),
 );
+const gateway = { type: 'gateway', gatewayUrl: '${URL}' };
 const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean());
 const anyEndpoint = merged(
   fc.record({ name, path: orVariable(fc.string(), 'TEXT') }),
-  maybe('mode', fc.constantFrom('sync', 'async', '${MODE}', 'sync', '${MODE}', 'other')),
-  maybe('method', fc.constantFrom('GET', 'POST', 'GET', 'POST', 'get')),
-  maybe('auth', fc.oneof(auth, fc.array(auth, { minLength: 1, maxLength: 2 }), fc.constant([]))),
+  maybe('mode', mostly(fc.constantFrom('sync', 'async', '${MODE}'), fc.constant('other'))),
+  maybe('method', mostly(fc.constantFrom('GET', 'POST'), fc.constant('get'))),
+  maybe('auth', mostly(fc.oneof(auth, fc.array(auth, { minLength: 1, maxLength: 2 })), fc.constant([]))),
   maybe(
     'cache',
     fc.record({
-      maxAge: fc.oneof(fc.integer({ min: 0 }), fc.constantFrom('${INT}', '${INT}', '${INT}', '${ZERO}', '${TEXT}')),
+      maxAge: mostly(orVariable(fc.integer({ min: 1 }), 'INT'), fc.constantFrom(0, '${ZERO}', '${TEXT}')),
     }),
   ),
   maybe(
@@ -103,11 +107,11 @@ const anyEndpoint = merged(
       maxLength: 2,
     }),
   ),
-  fc.oneof({ weight: 9, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: fc.constant({ surplus: 1 }) }),
+  mostly(fc.constant({}), fc.constant({ surplus: 1 })),
 );
 const anyConfig = merged(
   fc.record({
-    version: fc.constantFrom('1.0', '1.1', '2.13', '3.1', '1'),
+    version: mostly(fc.constantFrom('1.0', '1.1'), fc.constantFrom('2.13', '3.1', '1')),
     apis: fc.array(
       merged(
         fc.record({ name, url: fc.webUrl(), endpoints: fc.array(anyEndpoint, { minLength: 1, maxLength: 3 }) }),
@@ -117,13 +121,8 @@ const anyConfig = merged(
       { minLength: 1, maxLength: 2 },
     ),
   }),
-  maybe('server', merged(maybe('port', fc.oneof(fc.integer({ min: -2, max: 68_000 }), fc.constant('${INT}'))))),
-  maybe(
-    'settings',
-    merged(
-      maybe('proof', fc.constantFrom<unknown>('none', 'nope', '${TEXT}', { type: 'gateway', gatewayUrl: '${URL}' })),
-    ),
-  ),
+  maybe('server', maybe('port', mostly(orVariable(fc.nat(65_535), 'INT'), fc.constantFrom(-1, 65_536)))),
+  maybe('settings', maybe('proof', mostly(fc.constantFrom('none', gateway), fc.constantFrom('nope', '${TEXT}')))),
 );
 
 test('property: what the loader accepts, the published schema accepts', async (t) => {
@@ -134,7 +133,7 @@ test('property: what the loader accepts, the published schema accepts', async (t
       if (errors.length === 0) assert.ok(Check(schema, given));
       seen[errors.length === 0 ? 'accepted' : 'refused']++;
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
-  assert.ok(seen.accepted > 0 && seen.refused > 1, JSON.stringify(seen));
+  assert.ok(seen.accepted > 10 && seen.refused > 10, JSON.stringify(seen));
 });
