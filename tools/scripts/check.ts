@@ -5,7 +5,7 @@ import { root } from './package/run.ts';
 /** Checks types, lint and walls, and runs the tests nearest to the changes since `main`: `npm run check` before each commit. */
 
 /** Most tests that are run: more would take longer than a minute. `npm test` runs them all. */
-const MOST_TESTS = 10;
+const MOST_TESTS = 16;
 const ALWAYS = ['test/walls.test.ts', 'test/sdk/surface.test.ts'];
 /** Tests whose cases are text files, with the files that they test. */
 const CORPORA = {
@@ -23,7 +23,7 @@ function testsOf(file: string): string[] {
   const subject = basename(/\/index\.\w+$/.test(file) ? dirname(file) : file).replace(/\..*/, '');
   const importers = git('grep', '-lF', `../${file}'`, '--', 'test/*.test.ts');
   const runners = Object.entries(CORPORA).flatMap(([names, on]) => (on.test(file) ? git('ls-files', names) : []));
-  return [...runners, ...git('ls-files', '-co', '--exclude-standard', `test/*${subject}*.test.ts`), ...importers];
+  return [...git('ls-files', '-co', '--exclude-standard', `test/*${subject}*.test.ts`), ...importers, ...runners];
 }
 
 const run = (...args: string[]) =>
