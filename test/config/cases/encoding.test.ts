@@ -1,4 +1,4 @@
-/** What is said of settings of the encoding of answers. */
+/** Findings about the encoding of answers. */
 import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 

@@ -1,4 +1,4 @@
-/** What the other features say of their settings. */
+/** Findings about settings of plugins and of the service. */
 import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 

@@ -1,4 +1,4 @@
-/** What is said of a file as a whole: its form, its durations, and what works otherwise than meant. */
+/** Findings about a whole file: its syntax, its durations, misplaced keys, and values that surprise. */
 import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 

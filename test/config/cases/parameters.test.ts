@@ -1,4 +1,4 @@
-/** What is said of parameters of endpoints. */
+/** Findings about parameters of endpoints. */
 import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 

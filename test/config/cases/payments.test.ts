@@ -1,4 +1,4 @@
-/** What is said of payments, signers, and of where state is kept. */
+/** Findings about payments, signers and the state of the service. */
 import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 

@@ -1,4 +1,4 @@
-/** What is said of what is asked of upstreams. */
+/** Findings about calls of upstreams. */
 import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 
