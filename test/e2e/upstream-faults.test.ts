@@ -134,7 +134,7 @@ it('https to a port that speaks plain HTTP is told so, with what to write', asyn
   assert.deepEqual(details, [`network: GET ${url} failed: ${cure} (ERR_SSL_WRONG_VERSION_NUMBER)`]);
 });
 
-describe('answers of the upstream', { timeout: 600_000 }, async () => {
+describe('faults of the upstream', { timeout: 600_000 }, async () => {
   const route = (name: string, handler: Handler) => upstream.on(`/${encodeURIComponent(name)}`, handler);
   const upstream = await upstreamFor(suite);
   for (const handlers of Object.values(failing))
