@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { ConfigErrors } from '../../config/index.ts';
+import { definitions } from '../../service/index.ts';
 import { type Given, linesOf, load, warningsOf } from './support.ts';
 
 type Block = Readonly<Record<string, unknown>>;
@@ -93,8 +94,8 @@ async function check(t: TestContext, base: string, document: string, given: Give
   }
 }
 
-/** Runs the cases of a folder of `cases/`, with these plugins beside those of operators. */
-export function casesOf(folder: string, plugins: NonNullable<Given['builtins']>): void {
+/** Runs the cases of a folder of `cases/`, with these plugins beside those of operators: by default the built-in ones. */
+export function casesOf(folder: string, plugins: NonNullable<Given['builtins']> = definitions()): void {
   const at = new URL(`cases/${folder}/`, import.meta.url);
   for (const name of readdirSync(at).filter((file) => file.endsWith('.yaml'))) {
     describe(`${folder}/${name}`, () => {

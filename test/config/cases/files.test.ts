@@ -1,5 +1,4 @@
 /** Findings about a whole file: its syntax, its durations, misplaced keys, and values that surprise. */
-import { definitions } from '../../../service/index.ts';
 import { casesOf } from '../case-files.ts';
 
-casesOf('files', definitions());
+casesOf('files');
