@@ -141,22 +141,21 @@ describe('a connection of a server that stops', () => {
     const server = await startTestServer(t, {}, (arrived) => void reply(arrived));
     Object.assign(cluster, { isWorker: true });
     t.after(() => Object.assign(cluster, { isWorker: false }));
-    let now = 0;
-    t.mock.method(performance, 'now', () => now);
-    const stopped = drain(server.server, server.connections, 0);
-    await setTimeout(1);
-    await setImmediate();
     const clients: RawConnection[] = [];
+    t.mock.method(performance, 'now', () => clients.length * 10);
     // Each one that is accepted is followed by another.
-    server.server.on('connection', () => {
-      now += 10;
+    server.server.on('connection', () => clients.push(openRaw(server.url)));
+    server.server.on('newListener', (event) => {
+      if (event !== 'connection') return;
       clients.push(openRaw(server.url));
+      // A busy worker sees it later than its own timer.
+      process.nextTick(() => block(30));
     });
-    const held = openRaw(server.url);
-    held.write(GET);
-    // A busy worker sees it later than its own timer.
-    process.nextTick(() => block(30));
-    assert.match(await held.closed, /Connection: close\r\n\r\nanswer$/);
+    const stopped = drain(server.server, server.connections, 0);
+    await server.until(() => clients.length > 0);
+    const [held] = clients;
+    held?.write(GET);
+    assert.match((await held?.closed) ?? '', /Connection: close\r\n\r\nanswer$/);
     assert.ok(clients.length < 1000);
     for (const client of clients) client.destroy();
     await stopped;
