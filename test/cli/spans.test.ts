@@ -6,6 +6,7 @@ import { notInstalled } from '../support/hide.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
 import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { withVariables } from '../support/variables.ts';
 import { folderWith, launch, PROGRAM, type Running } from './run.ts';
 import { configText, endpointId, KEY, specifications } from './service-config.ts';
 import { postTo, urlOf } from './started.ts';
@@ -36,10 +37,7 @@ describe('spans of a service that is started by the command line', async () => {
 
   /** In this process, with these variables of the process. */
   async function startWith(t: TestContext, env: Readonly<Record<string, string>>) {
-    Object.assign(process.env, env);
-    t.after(() => {
-      for (const name of Object.keys(env)) delete process.env[name];
-    });
+    withVariables(t, env);
     return serviceFor(t, oneApi(upstream.url, { b: { encoding: { type: 'int256', path: '$.price' } } }));
   }
 

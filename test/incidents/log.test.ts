@@ -3,13 +3,9 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
-import { stringify } from 'yaml';
-import { folderWith, launchCli, type Running } from '../cli/run.ts';
-import { KEY } from '../cli/service-config.ts';
-import { urlOf } from '../cli/started.ts';
-import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog, symptomsOf } from '../support/incidents.ts';
 import { suite } from '../support/lifetime.ts';
+import { serviceFor } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { eventually } from '../support/wait.ts';
 
@@ -38,8 +34,7 @@ describe('an incident', async () => {
   async function start(t: TestContext, settings: object = {}) {
     const keys = [{ key: 'partner-key-0001', name: 'partner', rateLimit: { max: 1, window: HOUR } }];
     const config = {
-      version: '1.0',
-      server: { port: 0, rateLimit: { max: 1000, trustForwardedFor: 1 } },
+      server: { rateLimit: { max: 1000, trustForwardedFor: 1 } },
       settings,
       apis: [
         {
@@ -54,21 +49,15 @@ describe('an incident', async () => {
         },
       ],
     };
-    const cwd = await folderWith(t, { 'c.yaml': stringify(config) });
-    const env = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' };
-    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env });
-    const url = await urlOf(running);
+    const { post, written } = await serviceFor(t, config, { env: { LOG_FORMAT: 'json' } });
     const ask = async (name: string, address: string, headers: Record<string, string> = {}) => {
-      const [, id] = await idOf(running, name);
-      const all = { ...JSON_HEADERS, 'X-Forwarded-For': address, ...headers };
-      const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: all, body: '{}' });
-      const { headers: sent, status } = response;
-      await eventually(() => running.written().includes(`"requestId":"${sent.get('x-request-id')}"`));
+      const all = { 'X-Forwarded-For': address, ...headers };
+      const { headers: sent, status } = await post(`prices/${name}`, undefined, all);
+      await eventually(() => written().includes(`"requestId":"${sent.get('x-request-id')}"`));
       return status;
     };
-    return { ask, log: running.written };
+    return { ask, log: written };
   }
-  const idOf = ({ output }: Running, name: string) => output(new RegExp(`"prices/${name} (0x[0-9a-f]{64})"`));
 
   it('of clients that are refused: why, and whom', async (t) => {
     const { ask, log } = await start(t);

@@ -2,28 +2,23 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { folderWith, launchCli } from '../cli/run.ts';
-import { configText, endpointId, KEY, specifications } from '../cli/service-config.ts';
-import { urlOf } from '../cli/started.ts';
 import { startCollector } from '../support/collector.ts';
-import { JSON_HEADERS } from '../support/http.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { suite } from '../support/lifetime.ts';
+import { oneApi, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
+import { withVariables } from '../support/variables.ts';
 import { eventually } from '../support/wait.ts';
 
 describe('an incident', async () => {
   const upstream = await upstreamFor(suite, { '*': faults.json({ price: 7 }) });
 
-  /** A service with its log as operators have it. */
-  async function start(t: TestContext, env: Readonly<Record<string, string>> = {}) {
-    const cwd = await folderWith(t, { 'c.yaml': configText(upstream.url) });
-    const more = { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json', ...env };
-    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: more });
-    const endpoint = `${await urlOf(running)}/endpoints/${endpointId(specifications(upstream.url).eth)}`;
-    const ask = (headers: Record<string, string> = {}) =>
-      fetch(endpoint, { method: 'POST', headers: { ...JSON_HEADERS, ...headers }, body: '{}' });
-    return { ask, log: running.written };
+  /** A service with its log as operators have it, in a process with these variables. */
+  async function start(t: TestContext, variables: Readonly<Record<string, string>> = {}) {
+    withVariables(t, variables);
+    const service = await serviceFor(t, oneApi(upstream.url, { eth: {} }), { env: { LOG_FORMAT: 'json' } });
+    const ask = (headers = {}) => service.post('api/eth', undefined, headers);
+    return { ask, log: service.written };
   }
 
   it('of traces that do not arrive', async (t) => {
@@ -54,7 +49,7 @@ describe('an incident', async () => {
     const symptom = 'A client or an upstream gives a trace ID, or its own request ID';
     for (const given of [id, 'order-7']) {
       assert.deepEqual(await foundInLog(symptom, log(), { ID: given }), [
-        { requestId, traceId: id, clientRequestId: 'order-7', endpoint: 'prices/eth', status: 200 },
+        { requestId, traceId: id, clientRequestId: 'order-7', endpoint: 'api/eth', status: 200 },
       ]);
     }
   });

@@ -4,13 +4,8 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { stringify } from 'yaml';
-import { folderWith, launchCli } from '../cli/run.ts';
-import { KEY } from '../cli/service-config.ts';
-import { urlOf } from '../cli/started.ts';
 import { assertFires, assertFiring, withoutPromtool } from '../support/alerts.ts';
 import { certificatesFor, withoutOpenssl } from '../support/certificates.ts';
-import { JSON_HEADERS } from '../support/http.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { foundInLog } from '../support/incidents.ts';
 import { Scrape, scrape } from '../support/metrics.ts';
@@ -28,21 +23,15 @@ it('an upstream that fails: who was asked how often, what is asked no more, and 
     { name: 'other', path: '/e?other' },
   ];
   const apis = [{ name: 'api', url: upstream.url, auth: { type: 'free' }, ...api, endpoints }];
-  const cwd = await folderWith(t, { 'c.yaml': stringify({ version: '1.0', server: { port: 0 }, apis }) });
-  const running = launchCli(t, ['start', '-c', 'c.yaml'], {
-    cwd,
-    env: { SERVICE_PRIVATE_KEY: KEY, LOG_FORMAT: 'json' },
-  });
-  const url = await urlOf(running);
+  const { post, written } = await serviceFor(t, { apis }, { env: { LOG_FORMAT: 'json' } });
   const ask = async (name: string) => {
-    const [, id] = await running.output(new RegExp(`"api/${name} (0x[0-9a-f]{64})"`));
-    const response = await fetch(`${url}/endpoints/${id}`, { method: 'POST', headers: JSON_HEADERS, body: '{}' });
-    await eventually(() => running.written().includes(`"requestId":"${response.headers.get('x-request-id')}"`));
-    return response.status;
+    const { headers, status } = await post(`api/${name}`);
+    await eventually(() => written().includes(`"requestId":"${headers.get('x-request-id')}"`));
+    return status;
   };
   assert.deepEqual([await ask('e'), await ask('e'), await ask('e'), await ask('other')], [200, 200, 200, 503]);
 
-  const found = (symptom: string) => foundInLog(symptom, running.written());
+  const found = (symptom: string) => foundInLog(symptom, written());
   assert.deepEqual(await found('Clients get `503 Upstream unavailable`'), [
     { host: new URL(upstream.url).host, failures: 2 },
   ]);
