@@ -31,9 +31,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   const configOf = (metrics?: object, more: object = {}) =>
     oneApi(upstream.url, { plain: {} }, { settings: { ...(metrics && { metrics }), ...more } });
 
-  const start = (t: TestContext, metrics?: object, files: Readonly<Record<string, string>> = {}) =>
-    serviceFor(t, configOf(metrics), { files });
-
   /** Reloads. @returns whether the service took it. */
   const takes = async (service: RunningService, config: Parameters<typeof reload>[1]) =>
     (await reload(service, config)).done;
@@ -41,6 +38,13 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   const ask = async (service: RunningService): Promise<void> => {
     const response = await service.post('api/plain');
     assert.equal(response.status, 200, await response.text());
+  };
+
+  /** A service that has been asked once. */
+  const start = async (t: TestContext, metrics: object, files: Readonly<Record<string, string>> = {}) => {
+    const service = await serviceFor(t, configOf(metrics), { files });
+    await ask(service);
+    return service;
   };
 
   /** What a service counts once it has counted that many requests. */
@@ -70,7 +74,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
 
   it('go on where they were, at the same port', async (t) => {
     const service = await start(t, HERE);
-    await ask(service);
     assert.ok(await takes(service, configOf(HERE, { maxConcurrentApiCalls: 7 })));
     await ask(service);
     assert.ok(await takes(service, configOf(HERE)));
@@ -81,7 +84,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
 
   it('go on at another address, and the one before closes', async (t) => {
     const service = await start(t, HERE);
-    await ask(service);
     const before = metricsUrl(service);
     assert.ok(await takes(service, configOf(THERE)));
     assert.match(metricsUrl(service), /^http:\/\/127\.0\.0\.2:\d+\/metrics$/);
@@ -93,7 +95,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   it('stay where they are when the new port cannot be had', async (t) => {
     const port = await takenPort(t, '127.0.0.2');
     const service = await start(t, HERE);
-    await ask(service);
     assert.equal(await takes(service, configOf({ ...THERE, port })), false);
     const errors = service.logs.filter(({ level }) => level === 'error').map(({ message }) => message);
     assert.equal(errors[0], `plugin "metrics" cannot start: cannot listen on 127.0.0.2:${port}: ${IN_USE}`);
@@ -104,7 +105,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   it('stay where they are when a plugin of the new config cannot start', async (t) => {
     const lame = `export default { name: 'lame', setup: () => ({ start: () => { throw new Error('no'); } }) };`;
     const service = await start(t, HERE, { 'lame.mjs': lame });
-    await ask(service);
     assert.equal(await takes(service, configOf(THERE, { plugins: [{ source: './lame.mjs' }] })), false);
     await ask(service);
     // The address of the config that failed was named last.
@@ -116,7 +116,6 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
 
   it('end with a config without them, and begin anew with one', async (t) => {
     const service = await start(t, HERE);
-    await ask(service);
     const before = metricsUrl(service);
     assert.ok(await takes(service, configOf()));
     await closed(before);
@@ -128,7 +127,7 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
   });
 
   it('count the requests that end by the config before', async (t) => {
-    const service = await start(t, HERE);
+    const service = await serviceFor(t, configOf(HERE));
     const release: (() => void)[] = [];
     upstream.on('/held', (...request) => void release.push(() => faults.json({ price: 1 })(...request)));
     assert.ok(await takes(service, oneApi(upstream.url, { held: {} }, { settings: { metrics: HERE } })));
