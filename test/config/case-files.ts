@@ -43,13 +43,13 @@ function change(config: Block, path: string, value: unknown): void {
 }
 
 /** The configs of a case: one, or one for each of several values. */
-function configsOf(base: string, { given: _, text, hurried: __, ...changes }: Case): readonly unknown[] {
+function configsOf(base: Block, { given: _, text, hurried: __, ...changes }: Case): readonly unknown[] {
   if (text !== undefined) return [text];
   const each = Object.keys(changes).find((path) => path.startsWith('each ')) ?? '';
   const values = Object.values(changes[each] ?? [undefined]);
   assert.ok(values.length > 0, `${each}: no values`);
   return values.map((value) => {
-    const config: Block = parse(base);
+    const config = structuredClone(base);
     for (const [path, to] of Object.entries(changes))
       change(config, path.replace('each ', ''), path === each ? value : to);
     return config;
@@ -74,8 +74,8 @@ async function said(t: TestContext, content: unknown, given: Given) {
   }
 }
 
-/** Runs a case, a document of a corpus. @param base the text of the first document. */
-async function check(t: TestContext, base: string, document: string, given: Given): Promise<void> {
+/** Runs a case, a document of a corpus. @param base the first document. */
+async function check(t: TestContext, base: Block, document: string, given: Given): Promise<void> {
   assert.doesNotMatch(document, MISSPELT);
   const listed = (word: string) => Array.from(document.matchAll(RegExp(`^# ${word}: (.*)$`, 'gm')), ([, line]) => line);
   const [warn, plugins] = [listed('warn'), listed('plugins')];
@@ -99,7 +99,8 @@ export function casesOf(folder: string, plugins: NonNullable<Given['builtins']> 
   const at = new URL(`cases/${folder}/`, import.meta.url);
   for (const name of readdirSync(at).filter((file) => file.endsWith('.yaml'))) {
     describe(`${folder}/${name}`, () => {
-      const [base = '', ...documents] = readFileSync(new URL(name, at), 'utf8').split(/^---\n/m);
+      const [first = '', ...documents] = readFileSync(new URL(name, at), 'utf8').split(/^---\n/m);
+      const base: Block = parse(first);
       let title = name;
       for (const document of documents) {
         title = /^# (?!expect: |warn: |plugins: )(.*)$/m.exec(document)?.[1] ?? title;
