@@ -14,15 +14,16 @@ function inVain(what: What): Error {
   return new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`);
 }
 
-const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+/** Looks less often at what takes long: a look may be a request, whose work is that of many. */
+const pause = (since: number) => new Promise((resolve) => setTimeout(resolve, Math.max(5, (now() - since) / 20)));
 
 /** Resolves with the first value that is neither `undefined` nor `false`; for what follows a response without being part of it. */
 export async function eventually<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   what: What = String(look),
 ): Promise<T> {
-  for (const end = now() + LIMIT_MS; ; await pause()) {
-    const isLate = now() > end;
+  for (const since = now(); ; await pause(since)) {
+    const isLate = now() > since + LIMIT_MS;
     const value = await look();
     if (value !== undefined && value !== false) return value;
     if (isLate) throw inVain(what);
@@ -31,8 +32,8 @@ export async function eventually<T>(
 
 /** Tries until it succeeds; fails as the last try. */
 export async function retried<T>(work: () => T | Promise<T>): Promise<T> {
-  for (const end = now() + LIMIT_MS; ; await pause()) {
-    const isLate = now() > end;
+  for (const since = now(); ; await pause(since)) {
+    const isLate = now() > since + LIMIT_MS;
     try {
       return await work();
     } catch (error) {
