@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
+import { block } from '../support/fuzz/situation.ts';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { acts, HOOKS, notes, pluginFiles, puppetFile } from '../support/plugin-files.ts';
@@ -14,10 +15,6 @@ import { eventually } from '../support/wait.ts';
 const BUDGET = 2000;
 const SLOW = 1100;
 const SHORT = 500;
-
-function block(ms: number): void {
-  for (const end = performance.now() + ms; performance.now() < end; );
-}
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -65,7 +65,7 @@ export const ignore = () => undefined;
 const asleep = new Int32Array(new SharedArrayBuffer(4));
 
 /** Blocks the event loop, asleep. */
-export const block = (milliseconds: number) => Atomics.wait(asleep, 0, 0, milliseconds);
+export const block = (milliseconds: number) => void Atomics.wait(asleep, 0, 0, milliseconds);
 
 /** The request that a function was called for; the public hooks know its id only. */
 export function requestIdOf(args: readonly unknown[]): string {
