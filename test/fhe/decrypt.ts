@@ -33,10 +33,10 @@ export function decrypt(ciphertext: Uint8Array, { client, dimension }: Keys, bit
 /** Every place that reads like a vector of this length. */
 function vectors(bytes: Buffer, length: number): bigint[][] {
   const found: bigint[][] = [];
-  for (let at = 0; at + 8 * (length + 1) <= bytes.length; at++) {
-    if (bytes.readBigUInt64LE(at) !== BigInt(length)) continue;
+  const start = Buffer.from(BigUint64Array.of(BigInt(length)).buffer);
+  const last = bytes.length - 8 * (length + 1);
+  for (let at = bytes.indexOf(start); at !== -1 && at <= last; at = bytes.indexOf(start, at + 1))
     found.push(Array.from({ length }, (_, i) => bytes.readBigUInt64LE(at + 8 * (i + 1))));
-  }
   return found;
 }
 

@@ -56,16 +56,17 @@ const PROOF_KIND_AT = 77;
 const FIRST_KIND_OF_PROOF = 1;
 
 /**
- * A lattice so small that it protects nothing, and that one core makes keys in a second and a proof in a quarter of one:
+ * A lattice so small that it protects nothing, and that one core makes keys and a proof in well under a second each:
  * good for a single euint8. Everything else, from the format of the ciphertext to the SDK's whole way, is the same.
  *
  * The binding takes parameters of any size, but has no argument for the kind of proof and sets "none".
  *
- * @param dimension at least a number for each four bits that are encrypted at once.
+ * @param dimension at least a number for each four bits that are encrypted at once. With only two, other bytes of a ciphertext
+ *   read like a list that `decrypt` looks for.
  * @param capacity bits that are encrypted at once.
  */
-export function generateToyKeys(dimension = 8, capacity = 8): Keys {
-  const noise = Shortint.try_new_t_uniform(3);
+export function generateToyKeys(dimension = 4, capacity = 8): Keys {
+  const noise = Shortint.try_new_t_uniform(1);
   const parameters = EncryptionParameters.new_parameters(
     dimension,
     noise,
