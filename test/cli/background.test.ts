@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { background } from '../support/background.ts';
+import { reload } from '../support/reload.ts';
+import { type LogLine, oneApi, serviceFor } from '../support/service.ts';
+import { eventually } from '../support/wait.ts';
 import { configText } from './service-config.ts';
 import { postTo, startIn, TIME } from './started.ts';
 
@@ -22,10 +25,13 @@ async function start(t: TestContext, work: string) {
     const { code, signal, stdout, stderr } = await running.ended;
     assert.deepEqual([code, signal, stderr], [0, null, '']);
     const lines = stdout.split('\n').map((line) => line.replace(new RegExp(`^${TIME} `), ''));
-    return lines.filter((line) => /^INFO (?:stopping|config reloaded|audited|p stops)|^ERROR/.test(line));
+    return lines.filter((line) => /^INFO (?:stopping|audited|p stops)|^ERROR/.test(line));
   };
   return { ...running, ask, said };
 }
+
+const config = oneApi('http://127.0.0.1:1', { e: {} }, { settings: { plugins: [{ source: './p.mjs' }] } });
+const startHere = (t: TestContext, work: string) => serviceFor(t, config, { files: background(work) });
 
 describe('services.background', { concurrency: 3 }, () => {
   it('has a stop wait for work that goes on after the answer, and the plugin stops behind it', async (t) => {
@@ -42,24 +48,30 @@ describe('services.background', { concurrency: 3 }, () => {
     const work = `while (setups < 2) await sleep(20);
       await sleep(1000);
       services.log.info('audited');`;
-    const { ask, child, output, said } = await start(t, work);
-    await ask();
-    child.kill('SIGHUP');
-    await output(/p stops/);
-    child.kill('SIGTERM');
-    const [reloaded, ...rest] = await said();
-    assert.match(String(reloaded), /^INFO config reloaded/);
-    assert.deepEqual(rest, ['INFO audited', 'INFO p stops', 'INFO stopping signal=SIGTERM', 'INFO p stops']);
+    const service = await startHere(t, work);
+    const told = ({ level, message }: LogLine) =>
+      level === 'error' || /^(?:config reloaded|audited|p stops)$/.test(message);
+    const said = () => service.logs.filter(told).map(({ message }) => message);
+    await service.post('api/e');
+    await reload(service, config);
+    await eventually(() => said().includes('p stops'));
+    assert.deepEqual(said(), ['config reloaded', 'audited', 'p stops']);
+    await service.stop();
+    assert.deepEqual(said().slice(3), ['p stops']);
   });
 
   it('logs a rejection with the name of the plugin, and serves on', async (t) => {
-    const { ask, child, output, said } = await start(t, `throw new Error('lost');`);
-    await ask();
-    await output(/ERROR.*lost/);
-    assert.equal(await ask(), '403 {"error":"no"}');
-    child.kill('SIGTERM');
-    const lines = (await said()).filter((line) => line.startsWith('ERROR'));
-    assert.equal(lines.length, 2);
-    for (const line of lines) assert.match(line, /^ERROR plugin "p" failed in the background error="Error: lost/);
+    const service = await startHere(t, `throw new Error('lost');`);
+    const lines = () => service.logs.filter(({ level }) => level === 'error');
+    await service.post('api/e');
+    await eventually(() => lines().length > 0);
+    const response = await service.post('api/e');
+    assert.deepEqual([response.status, await response.text()], [403, '{"error":"no"}']);
+    await service.stop();
+    assert.equal(lines().length, 2);
+    for (const { message, fields } of lines()) {
+      assert.equal(message, 'plugin "p" failed in the background');
+      assert.match(String(fields.error), /^Error: lost/);
+    }
   });
 });

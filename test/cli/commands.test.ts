@@ -39,7 +39,7 @@ describe('config validate', () => {
       'brackets.yaml': `a: ${'['.repeat(levels)}${']'.repeat(levels)}\n`,
       'dashes.yaml': `a: 1\n${'- '.repeat(levels)}\n`,
     });
-    const said = (file: string) => launchCli(t, ['config', 'validate', '-c', file], { cwd }).ended;
+    const said = (file: string) => runCli(t, ['config', 'validate', '-c', file], { cwd });
     for (const [file, place] of [
       ['brackets.yaml', '1:259'],
       ['dashes.yaml', '2:514'],

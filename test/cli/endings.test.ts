@@ -26,26 +26,19 @@ describe('an error that nobody foresaw is one line in the log and exit code 1', 
   }
 
   it('but a promise that nobody awaits, which a client could provoke, is a line in the log only', async (t) => {
-    const running = await startIn(
-      t,
-      onSignal('Promise.reject(new Error("lost")); Promise.reject(Object.create(null)); Promise.reject(undefined);'),
-    );
+    const body = `Promise.reject(new Error("lost")); Promise.reject(Object.create(null)); Promise.reject(undefined);
+      // One that a plugin gets for a request of its own.
+      ask('0x', {}, {});`;
+    const setup = `({ ask }) => void process.on('SIGUSR2', () => { ${body} }) ?? { hooks: { onResponseSent() {} } }`;
+    const running = await startIn(t, withPlugin(`export default { name: 'p', setup: ${setup} };`));
     await running.output(lastLine);
     running.child.kill('SIGUSR2');
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: Error: lost \(at .*\)\n/);
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: an error that cannot be shown\n/);
     await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: undefined\n/);
+    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: TypeError: services\.ask takes /);
     assert.equal((await fetch(`${await urlOf(running)}/health`)).status, 200);
     assert.equal((await running.stop()).code, 0);
-  });
-
-  it('as is one that a plugin got for a request of its own', async (t) => {
-    const setup = `({ ask }) => void process.on('SIGUSR2', () => ask('0x', {}, {})) ?? { hooks: { onResponseSent() {} } }`;
-    const running = await startIn(t, withPlugin(`export default { name: 'p', setup: ${setup} };`));
-    await running.output(lastLine);
-    running.child.kill('SIGUSR2');
-    await running.output(/ERROR unhandled rejection, of a promise that nobody awaits: TypeError: services\.ask takes /);
-    await running.stop();
   });
 });
 
