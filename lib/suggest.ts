@@ -6,14 +6,11 @@ const LONGEST_NAME = 100;
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
   const allowed = Math.max(name.length < 3 ? 1 : 2, Math.floor(name.length / 3));
-  let best: { readonly name: string; readonly edits: number } | undefined;
-  for (const candidate of known) {
-    const edits = Math.min(distance(name, candidate), distance(name.toLowerCase(), candidate.toLowerCase()));
-    // A name that differs in every letter was not misspelt.
-    if (edits <= allowed && edits < candidate.length && edits < (best?.edits ?? Infinity))
-      best = { name: candidate, edits };
-  }
-  return best?.name;
+  // A name that differs in every letter was not misspelt.
+  return known
+    .map((candidate) => ({ candidate, edits: distance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, edits }) => edits <= allowed && edits < candidate.length)
+    .toSorted((a, b) => a.edits - b.edits)[0]?.candidate;
 }
 
 /** Finds a member of `value` that is unknown, and returns it with the absent known name that it most likely stands for. */

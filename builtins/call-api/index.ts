@@ -1,6 +1,6 @@
 import type { Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { loadSoon, undici } from '../../lib/process/packages.ts';
+import { loadSoon, undiciClient } from '../../lib/process/packages.ts';
 import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
 import {
   ContextKey,
@@ -108,7 +108,7 @@ export const callApi = definePlugin({
     return {
       start: () => {
         takeBack = slots.change(limits);
-        loadSoon(undici);
+        loadSoon(undiciClient);
       },
       stop: async () => {
         takeBack?.();

@@ -4,7 +4,7 @@ import { type LookupFunction, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { buildConnector } from 'undici';
-import { undici } from '../../process/packages.ts';
+import { undiciConnector } from '../../process/packages.ts';
 import { withTimeout } from '../../time.ts';
 import { codeOf, faultText, proxyFault } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
@@ -72,7 +72,7 @@ export type Connect = (target: buildConnector.Options, opening: (socket: Socket)
 
 /** Returns a function that connects to servers, through the proxy if there is one. */
 export function connectorThrough(proxy: HttpProxy | undefined, tls?: ClientTls): Connect {
-  const { buildConnector } = undici();
+  const buildConnector = undiciConnector();
   // No connect timeout: at its own deadline a call destroys its socket, even one that is still connecting.
   const options = { timeout: 0, lookup };
   const [toServer, toProxy] = [buildConnector({ ...options, ...tls }), buildConnector(options)];

@@ -1,4 +1,4 @@
-import { undici } from '../../process/packages.ts';
+import { undiciErrors } from '../../process/packages.ts';
 import type { RequestFailureKind, RequestPhase } from './request.ts';
 
 /** An error that ends a call. Its message is safe to log. It has no code, so that the request is not repeated. */
@@ -81,7 +81,7 @@ const UNASKED = new Map([
 /** Describes an error by its code and by constant texts, since undici's own messages can quote what was sent. */
 export function faultText(error: Error): string {
   if (error instanceof Fault) return error.message;
-  if (error instanceof undici().errors.HTTPParserError) return parserText(error);
+  if (error instanceof undiciErrors().HTTPParserError) return parserText(error);
   const code = codeOf(error);
   const unasked = code === 'UND_ERR_SOCKET' ? UNASKED.get(error.message) : undefined;
   if (unasked !== undefined) return unasked;

@@ -1,4 +1,4 @@
-import { undici } from '../../process/packages.ts';
+import { undiciClient } from '../../process/packages.ts';
 import { type ClientTls, connectorThrough } from './connect.ts';
 import { CALLER_ABORTED, type CallOutcome, PendingRequest } from './pending-request.ts';
 import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';
@@ -63,7 +63,7 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
     request: (request) =>
       new Promise((resolve, reject) => {
         // Loads undici before the timeout of the call starts.
-        undici();
+        undiciClient();
         const url = parseTarget(request);
         const ended = isClosed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
         if (ended) throw new RequestFailure('aborted', `${request.method} ${url.origin} failed: ${ended}`);

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Client } from 'undici';
-import { undici } from '../../process/packages.ts';
+import { undiciClient, undiciErrors } from '../../process/packages.ts';
 import type { Connect } from './connect.ts';
 import type { HttpProxy } from './proxies.ts';
 
@@ -20,13 +20,13 @@ export class Connection {
       this.#socket = socket;
       this.restingSince = undefined;
     };
-    this.client = new (undici().Client)(origin, {
+    this.client = new (undiciClient())(origin, {
       connect: (target, callback) =>
         void connect(target, opening).then(
           (socket) => {
             // undici puts back bytes that came after an answer which ends the connection. Extra line ends are harmless there.
             socket.unshift = (rest) => {
-              if (/[^\r\n]/.test(String(rest))) this.#surplus = new (undici().errors.SocketError)('bad response');
+              if (/[^\r\n]/.test(String(rest))) this.#surplus = new (undiciErrors().SocketError)('bad response');
             };
             callback(null, socket);
           },
@@ -46,14 +46,14 @@ export class Connection {
   /** The error that broke the socket; `undefined` if undici closed it in order. */
   get fault(): Error | undefined {
     const error = this.#surplus ?? this.#socket?.errored;
-    return error && !(error instanceof undici().errors.InformationalError) ? error : undefined;
+    return error && !(error instanceof undiciErrors().InformationalError) ? error : undefined;
   }
 
   /** Closes the socket, and resolves when it is closed. */
   async destroy(): Promise<void> {
     const closed = this.client.destroy();
     // undici does not close a socket that is connecting. Destroying it with an error makes undici's connector give up.
-    this.#socket?.destroy(new (undici().errors.InformationalError)('abandoned'));
+    this.#socket?.destroy(new (undiciErrors().InformationalError)('abandoned'));
     await closed;
   }
 }
