@@ -9,7 +9,7 @@ import { metricsUrl, scrape } from '../support/metrics.ts';
 import { reload } from '../support/reload.ts';
 import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, type Handler, upstreamFor } from '../support/upstream.ts';
-import { retried } from '../support/wait.ts';
+import { eventually } from '../support/wait.ts';
 
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 /** x and y, as web3signer names keys. */
@@ -85,11 +85,11 @@ async function ready(url: string): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 
-/** Asks until the answer is this one. */
-const untilReady = (url: string, expected: string) => retried(async () => assert.equal(await ready(url), expected));
-
 const lines = ({ logs }: RunningService) =>
   logs.flatMap(({ level, message, fields }) => (/signer is/.test(message) ? [[level, message, fields.signer]] : []));
+/** Waits until the log has told of so many changes. */
+const untilTold = (service: RunningService, changes: number) =>
+  eventually(() => lines(service).length === changes, `${changes} changes of signers`);
 const AWAY = 'a signer is away: answers that need its signature are refused';
 const READY = '200 {"status":"ready"}';
 
@@ -109,10 +109,12 @@ describe('GET /ready while a signer outside the process fails', () => {
       assert.deepEqual([await asked(), await ready(service.url), await available()], [200, READY, 1]);
       vault.breakDown();
       assert.equal(await asked(), 502);
-      await untilReady(service.url, `503 {"status":"away","away":["signer ${type}"]}`);
+      await untilTold(service, 1);
+      assert.equal(await ready(service.url), `503 {"status":"away","away":["signer ${type}"]}`);
       assert.equal(await available(), 0);
       vault.repair();
-      await untilReady(service.url, READY);
+      await untilTold(service, 2);
+      assert.equal(await ready(service.url), READY);
       assert.deepEqual([await asked(), await available()], [200, 1]);
       const signer = `settings.signer (${type})`;
       assert.deepEqual(lines(service), [
@@ -132,15 +134,18 @@ describe('GET /ready while a signer outside the process fails', () => {
     const metrics = new URL(metricsUrl(service)).origin;
     next.breakDown();
     assert.deepEqual(await statuses(), [502, 200]);
+    await untilTold(service, 1);
     for (const url of [service.url, metrics])
-      await untilReady(url, '200 {"status":"ready","away":["next signer json-rpc"]}');
+      assert.equal(await ready(url), '200 {"status":"ready","away":["next signer json-rpc"]}');
     vault.breakDown();
     assert.deepEqual(await statuses(), [502, 502]);
+    await untilTold(service, 2);
     for (const url of [service.url, metrics])
-      await untilReady(url, '503 {"status":"away","away":["signer json-rpc","next signer json-rpc"]}');
+      assert.equal(await ready(url), '503 {"status":"away","away":["signer json-rpc","next signer json-rpc"]}');
     vault.repair();
     next.repair();
-    for (const url of [service.url, metrics]) await untilReady(url, READY);
+    await untilTold(service, 4);
+    for (const url of [service.url, metrics]) assert.equal(await ready(url), READY);
     assert.deepEqual(await statuses(), [200, 200]);
   });
 
