@@ -76,7 +76,7 @@ for (const format of ['text', 'json'] as const) {
       folder = await mkdtemp(join(tmpdir(), 'sdp-secrets-'));
       const encoding = { type: 'uint8', path: '$.price' };
       const server = { port: 0, rateLimit: { max: 1_000_000 } };
-      const plugged = { maxConcurrentApiCalls: 2, plugins: [{ source: './watch.mjs' }] };
+      const plugged = { maxConcurrentApiCalls: 3, plugins: [{ source: './watch.mjs' }] };
       const api = { headers: { Authorization: `\${UPSTREAM_AUTH}` }, timeout: 1500 };
       const blocks = {
         sync: { encoding },
@@ -157,8 +157,9 @@ for (const format of ['text', 'json'] as const) {
     it('whatever the upstream does', async () => {
       for (const [what, handler] of Object.entries(upstreams)) {
         upstream.on('*', handler);
-        const statuses = await Promise.all(['sync', 'stream', 'cached'].map(async (name) => (await post(name)).status));
+        const answered = Promise.all(['sync', 'stream', 'cached'].map(async (name) => (await post(name)).status));
         const submission = await submitted(await post('async'));
+        const statuses = await answered;
         pollIds.push(submission.requestId);
         const record = await finished(service, submission);
         answers.push(JSON.stringify({ ...record, requestId: undefined, pollUrl: undefined }));
@@ -220,7 +221,7 @@ for (const format of ['text', 'json'] as const) {
 
     it('when slots run out and when clients leave', async () => {
       upstream.on('*', faults.hang());
-      const statuses = await Promise.all(Array.from({ length: 5 }, async () => (await post('sync')).status));
+      const statuses = await Promise.all(Array.from({ length: 7 }, async () => (await post('sync')).status));
       assert.deepEqual(new Set(statuses), new Set([502, 503]));
       const options = { method: 'POST', headers: JSON_HEADERS, body: JSON.stringify({ parameters }) };
       const leaving = { ...options, signal: AbortSignal.timeout(60) };
