@@ -31,8 +31,8 @@ export class Scrape {
 
   /** The value of one series; `undefined` when there is none. Without the service's prefix the name gets it. */
   value(name: string, labels: Labels = {}): number | undefined {
-    const found = this.#named(name).find((sample) => key(sample.labels) === key(labels));
-    return found === undefined ? undefined : found.value;
+    const wanted = key(labels);
+    return this.#named(name).find((sample) => key(sample.labels) === wanted)?.value;
   }
 
   /** All series of a name: the values by those of the labels, in the order of the metric. */
