@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { declarePaymentIdentifierExtension } from '@x402/extensions/payment-identifier';
 import { folderWith } from '../cli/run.ts';
@@ -13,7 +13,7 @@ import { type RunningService, serviceFor, startTestService, TEST_ADDRESS } from 
 import { verifyEncoded } from '../support/verify.ts';
 import { retried } from '../support/wait.ts';
 import { PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
-import { type Block, shopFor } from '../support/x402-shop.ts';
+import { shopFor } from '../support/x402-shop.ts';
 
 const USED = 'invalid_exact_evm_nonce_already_used';
 const BUSY = 'Payment is being settled, try again';
@@ -22,15 +22,8 @@ describeServers('x402-exact: services that share their state', async (program) =
   const [shop, redis] = await Promise.all([shopFor(suite), redisFor(suite, program)]);
   const alice = await shop.market.wallet(1_000_000n);
 
-  let prefixes = 0;
-  const config = (state: Block) => shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state } });
-  async function replicas(t: TestContext) {
-    prefixes += 1;
-    const shared = config({ type: 'redis', url: redis.url, prefix: `${program}${prefixes}:` });
-    const both = [await startTestService(shared), await startTestService(shared)] as const;
-    t.after(() => Promise.all(both.map((service) => service.stop())));
-    return both;
-  }
+  const config = (prefix: string, url = redis.url) =>
+    shop.config({ sync: {}, async: { mode: 'async' } }, { settings: { state: { type: 'redis', url, prefix } } });
   const send = (service: RunningService, payload: PaymentPayload, endpoint = 'a/sync') =>
     service.post(endpoint, {}, paidBy(payload));
   const errorOf = async (response: Response) => {
@@ -38,53 +31,58 @@ describeServers('x402-exact: services that share their state', async (program) =
     return ((await response.json()) as { error: string }).error;
   };
 
-  it('sell one answer for one authorisation, however many ask at once, and whoever is asked later', async (t) => {
-    const [one, other] = await replicas(t);
-    for (let round = 0; round < 3; round++) {
+  describe('while it is there', async () => {
+    const [one, other] = [await serviceFor(suite, config('both:')), await serviceFor(suite, config('both:'))];
+
+    it('sell one answer for one authorisation, however many ask at once, and whoever is asked later', async () => {
+      for (let round = 0; round < 3; round++) {
+        const had = await shop.market.balance(alice.address);
+        const payload = await payloadFor(one, 'a/sync', alice);
+        const asked = Array.from({ length: 20 }, (_, index) => send(index % 2 === 0 ? one : other, payload));
+        const responses = await Promise.all(asked);
+        const [good, ...more] = responses.filter(({ status }) => status === 200);
+        assert.equal(more.length, 0);
+        await verifyEncoded(good, TEST_ADDRESS);
+        for (const response of responses)
+          if (response !== good)
+            assert.equal(await errorOf(response), response.headers.has('retry-after') ? BUSY : USED);
+        for (const service of [one, other]) assert.equal(await errorOf(await send(service, payload)), USED);
+        assert.equal(await shop.market.balance(alice.address), had - PRICE);
+      }
+    });
+
+    it('tell of a settlement with the record of an async request, whoever is polled', async () => {
+      const begun = await submitted(await send(one, await payloadFor(one, 'a/sync', alice), 'a/async'));
+      const record = await finished(other, begun);
+      await verifyEncoded(record, TEST_ADDRESS);
+      for (const { url } of [one, other]) assert.equal(settledAs(await fetch(url + begun.pollUrl)).success, true);
+    });
+
+    it('give what was bought by an identifier again, whoever is asked', async () => {
+      const identified = async (service: RunningService) => {
+        const payload = await payloadFor(service, 'a/sync', alice);
+        const extension = {
+          ...declarePaymentIdentifierExtension(),
+          info: { required: false, id: 'a-name-of-its-own' },
+        };
+        return { ...payload, extensions: { 'payment-identifier': extension } };
+      };
       const had = await shop.market.balance(alice.address);
-      const payload = await payloadFor(one, 'a/sync', alice);
-      const asked = Array.from({ length: 20 }, (_, index) => send(index % 2 === 0 ? one : other, payload));
-      const responses = await Promise.all(asked);
-      const [good, ...more] = responses.filter(({ status }) => status === 200);
-      assert.equal(more.length, 0);
-      await verifyEncoded(good, TEST_ADDRESS);
-      for (const response of responses)
-        if (response !== good) assert.equal(await errorOf(response), response.headers.has('retry-after') ? BUSY : USED);
-      for (const service of [one, other]) assert.equal(await errorOf(await send(service, payload)), USED);
+      const bought = await send(one, await identified(one));
+      const text = await bought.text();
+      assert.equal(bought.status, 200, text);
+      for (const service of [other, one]) {
+        const again = await send(service, await identified(service));
+        assert.equal(await again.text(), text);
+        assert.deepEqual(settledAs(again), settledAs(bought));
+      }
       assert.equal(await shop.market.balance(alice.address), had - PRICE);
-    }
-  });
-
-  it('tell of a settlement with the record of an async request, whoever is polled', async (t) => {
-    const [one, other] = await replicas(t);
-    const begun = await submitted(await send(one, await payloadFor(one, 'a/sync', alice), 'a/async'));
-    const record = await finished(other, begun);
-    await verifyEncoded(record, TEST_ADDRESS);
-    for (const { url } of [one, other]) assert.equal(settledAs(await fetch(url + begun.pollUrl)).success, true);
-  });
-
-  it('give what was bought by an identifier again, whoever is asked', async (t) => {
-    const [one, other] = await replicas(t);
-    const identified = async (service: RunningService) => {
-      const payload = await payloadFor(service, 'a/sync', alice);
-      const extension = { ...declarePaymentIdentifierExtension(), info: { required: false, id: 'a-name-of-its-own' } };
-      return { ...payload, extensions: { 'payment-identifier': extension } };
-    };
-    const had = await shop.market.balance(alice.address);
-    const bought = await send(one, await identified(one));
-    const text = await bought.text();
-    assert.equal(bought.status, 200, text);
-    for (const service of [other, one]) {
-      const again = await send(service, await identified(service));
-      assert.equal(await again.text(), text);
-      assert.deepEqual(settledAs(again), settledAs(bought));
-    }
-    assert.equal(await shop.market.balance(alice.address), had - PRICE);
+    });
   });
 
   it('settle nothing while the state is away', async (t) => {
     const proxy = await CuttingProxy.start(t, redis.port);
-    const service = await startTestService(config({ type: 'redis', url: proxy.url, prefix: `${program}-away:` }));
+    const service = await startTestService(config('away:', proxy.url));
     const payload = await payloadFor(service, 'a/sync', alice);
     const had = await shop.market.balance(alice.address);
     const settled = shop.facilitator.asked('/settle');
