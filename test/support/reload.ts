@@ -65,6 +65,11 @@ export const TAGGED = { files: { 'tagged.mjs': tagged } };
 /** A service with the plugin {@link tagged}. */
 export const startTagged = (lifetime: Lifetime, config: Block) => serviceFor(lifetime, config, TAGGED);
 
+/** A plugin file that does nothing, but is another plugin. */
+export const quiet = (name: string) => `export default { name: '${name}', hooks: { onResponseSent() {} } };`;
+/** The settings that load the plugin file of that name. */
+export const plugin = (name: string) => ({ settings: { plugins: [{ source: `./${name}.mjs` }] } });
+
 /** What the upstream said, in a verified answer. */
 export const answered = async (response: Response) => (await verifyRaw(response, TEST_ADDRESS)).rawData;
 
