@@ -149,7 +149,7 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs a command to its end in this process, as `cli/main.ts` does: a process for each would take most of the time of these tests.
  * One runs at a time, since a process has one folder and one environment. `start` is one that fails: a service is launched.
  */
-export function runCli(_: TestContext, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+export function runCli(_: Lifetime, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const here = last.then(() => runHere(args, options));
   last = here;
   return here;

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
 import { hexlify, randomBytes } from 'ethers';
 import { controlPaths } from '../../service/control.ts';
 import { runCli } from '../cli/run.ts';
-import { suite } from '../support/lifetime.ts';
+import { type Lifetime, suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
 import { type RunningService, serviceFor } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
@@ -32,8 +32,7 @@ describe('payments, --release and --reconcile', async () => {
     const { code, stdout, stderr } = await quietly(['payments', ...words, '-c', join(service.folder, 'config.yaml')]);
     return { code, stdout: tableOf(stdout), stderr };
   };
-  let test: TestContext;
-  const quietly = (words: readonly string[]) => runCli(test, words);
+  const quietly = (words: readonly string[]) => runCli(suite, words);
   const noError = (results: unknown) => ({ code: 0, stdout: results, stderr: '' });
   const error = (text: string) => ({ code: 1, stdout: [], stderr: `error: ${text}\n` });
   const refused = (record: object, text: string) => ({ ...error(text), stdout: [{ ...record, refused: text }] });
@@ -42,13 +41,81 @@ describe('payments, --release and --reconcile', async () => {
   const nonceOf = ({ payload }: PaymentPayload) => (payload.authorization as { nonce: string }).nonce;
   const lines = (service: RunningService) =>
     service.logs.flatMap(({ level, message, fields }) => (LINES.test(message) ? [[level, message, fields]] : []));
-  const started = async (t: TestContext, settings?: Block) => {
-    test = t;
-    return await serviceFor(t, config(settings));
-  };
+  const started = (t: Lifetime, settings?: Block) => serviceFor(t, config(settings));
   const native = (transaction: string, requestId: string | null) => ({
     ...{ type: 'x402', requestId, transaction, payer: bob().address, endpoint: 'a/native' },
     ...{ network: shop.market.network, asset: NATIVE, amount: String(PRICE) },
+  });
+
+  /** A service that does not know of two settlements whether they happened: the money of one is taken. */
+  async function withUnknown(t: Lifetime) {
+    const service = await started(t, { state: { type: 'file', path: 'state' } });
+    const buy = async () => {
+      const payload = await payloadFor(service, 'a/exact', alice);
+      const response = await service.post('a/exact', {}, paidBy(payload));
+      assert.equal(response.status, 401);
+      const requestId = response.headers.get('x-request-id');
+      const { network, asset } = shop.market;
+      const about = { type: 'x402-exact', requestId, endpoint: 'a/exact', network, asset, amount: String(PRICE) };
+      return { ...about, payer: alice.address, nonce: nonceOf(payload) };
+    };
+    // The facilitator takes the money, and its answer is lost.
+    shop.facilitator.on('/settle', async (_req, res, { body }) => {
+      await shop.facilitator.settle(JSON.parse(body));
+      res.destroy();
+    });
+    const taken = await buy();
+    shop.facilitator.on('/settle', faults.serverError());
+    const lost = await buy();
+    shop.facilitator.reset();
+    const [used] = await shop.chain.provider.getLogs({
+      ...{ address: shop.market.asset, fromBlock: 0, toBlock: 'latest' },
+      topics: ['0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5', null, taken.nonce],
+    });
+    const transaction = used?.transactionHash;
+    const settled = { ...taken, transaction, fate: 'settled' };
+    const byNonce = (...results: Block[]) => results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
+    const reconcile = async (...more: string[]) => {
+      const { stdout, ...rest } = await cli(service, '--reconcile', '--rpc', rpc, ...more);
+      return { ...rest, stdout: byNonce(...stdout) };
+    };
+    return { service, taken, lost, settled, reconcile, byNonce };
+  }
+
+  describe('where the end of two settlements is not known', async () => {
+    const { service, taken, lost, settled, reconcile, byNonce } = await withUnknown(suite);
+
+    it('say of a settlement whose end is not known that its money may have been taken', async () => {
+      const [socket] = controlPaths(join(service.folder, 'config.yaml'));
+      assert.equal((await stat(socket)).mode & 0o777, 0o600);
+      const cure = 'the chain knows: payments --reconcile';
+      const mark = 'free: it can be used, unless it is too old';
+      const { stdout: listed, ...rest } = await cli(service);
+      assert.deepEqual(rest, { code: 0, stderr: '' });
+      const unknown = [taken, lost].map((each) => ({ ...each, fate: 'unknown', cure }));
+      assert.deepEqual(byNonce(...listed), byNonce(...unknown));
+      assert.deepEqual(await cli(service, taken.nonce), noError([{ ...taken, fate: 'unknown', mark, cure }]));
+      const ask = 'its money may have been taken: ask the chain with "payments --reconcile" first';
+      const released = await cli(service, '--release', taken.nonce);
+      assert.deepEqual(released, refused({ ...taken, fate: 'unknown' }, ask));
+    });
+
+    it('ask the chain, which knows what it has settled', async () => {
+      const result = 'still unknown: it can be taken yet: ask again 15 minutes after its end';
+      const open = { ...lost, fate: 'unknown', result };
+      const tried = { ...settled, result: 'the money was taken; nothing was changed' };
+      assert.deepEqual(await reconcile('--dry-run'), noError(byNonce(tried, open)));
+      assert.deepEqual(lines(service), []);
+      const other = await cli(service, '--reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
+      assert.deepEqual(other, noError([]));
+      assert.deepEqual(await reconcile(), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
+      const { type: _, ...fields } = taken;
+      const { transaction } = settled;
+      const line = ['info', 'the chain says that a payment was settled', { ...fields, transaction }];
+      assert.deepEqual(lines(service), [line]);
+      const back = 'its money was taken, and the chain takes an authorisation once: send the money back instead';
+      assert.deepEqual(await cli(service, '--release', transaction ?? ''), refused(settled, back));
+    });
   });
 
   it('release a payment on chain whose answer did not arrive: it buys another', async (t) => {
@@ -110,75 +177,6 @@ describe('payments, --release and --reconcile', async () => {
     assert.deepEqual(await cli(service, '--reconcile', '--rpc', 'base=https://node.example'), error(RPC));
     const reconciled = await quietly(['payments', '--reconcile', ...file, '--rpc', rpc]);
     assert.equal(reconciled.stdout, `nothing is unknown on ${shop.market.network}\n`);
-  });
-
-  /** A service that does not know of two settlements whether they happened: the money of one is taken. */
-  async function withUnknown(t: TestContext) {
-    const service = await started(t, { state: { type: 'file', path: 'state' } });
-    const buy = async () => {
-      const payload = await payloadFor(service, 'a/exact', alice);
-      const response = await service.post('a/exact', {}, paidBy(payload));
-      assert.equal(response.status, 401);
-      const requestId = response.headers.get('x-request-id');
-      const { network, asset } = shop.market;
-      const about = { type: 'x402-exact', requestId, endpoint: 'a/exact', network, asset, amount: String(PRICE) };
-      return { ...about, payer: alice.address, nonce: nonceOf(payload) };
-    };
-    // The facilitator takes the money, and its answer is lost.
-    shop.facilitator.on('/settle', async (_req, res, { body }) => {
-      await shop.facilitator.settle(JSON.parse(body));
-      res.destroy();
-    });
-    const taken = await buy();
-    shop.facilitator.on('/settle', faults.serverError());
-    const lost = await buy();
-    shop.facilitator.reset();
-    const [used] = await shop.chain.provider.getLogs({
-      ...{ address: shop.market.asset, fromBlock: 0, toBlock: 'latest' },
-      topics: ['0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5', null, taken.nonce],
-    });
-    const transaction = used?.transactionHash;
-    const settled = { ...taken, transaction, fate: 'settled' };
-    const byNonce = (...results: Block[]) => results.toSorted((a, b) => (String(a.nonce) < String(b.nonce) ? -1 : 1));
-    const reconcile = async (...more: string[]) => {
-      const { stdout, ...rest } = await cli(service, '--reconcile', '--rpc', rpc, ...more);
-      return { ...rest, stdout: byNonce(...stdout) };
-    };
-    return { service, taken, lost, settled, reconcile, byNonce };
-  }
-
-  it('say of a settlement whose end is not known that its money may have been taken', async (t) => {
-    const { service, taken, lost, byNonce } = await withUnknown(t);
-    const [socket] = controlPaths(join(service.folder, 'config.yaml'));
-    assert.equal((await stat(socket)).mode & 0o777, 0o600);
-    const cure = 'the chain knows: payments --reconcile';
-    const mark = 'free: it can be used, unless it is too old';
-    const { stdout: listed, ...rest } = await cli(service);
-    assert.deepEqual(rest, { code: 0, stderr: '' });
-    const unknown = [taken, lost].map((each) => ({ ...each, fate: 'unknown', cure }));
-    assert.deepEqual(byNonce(...listed), byNonce(...unknown));
-    assert.deepEqual(await cli(service, taken.nonce), noError([{ ...taken, fate: 'unknown', mark, cure }]));
-    const ask = 'its money may have been taken: ask the chain with "payments --reconcile" first';
-    const released = await cli(service, '--release', taken.nonce);
-    assert.deepEqual(released, refused({ ...taken, fate: 'unknown' }, ask));
-  });
-
-  it('ask the chain, which knows what it has settled', async (t) => {
-    const { service, taken, lost, settled, reconcile, byNonce } = await withUnknown(t);
-    const result = 'still unknown: it can be taken yet: ask again 15 minutes after its end';
-    const open = { ...lost, fate: 'unknown', result };
-    const tried = { ...settled, result: 'the money was taken; nothing was changed' };
-    assert.deepEqual(await reconcile('--dry-run'), noError(byNonce(tried, open)));
-    assert.deepEqual(lines(service), []);
-    const other = await cli(service, '--reconcile', '--rpc', `eip155:1=${shop.chain.url}`);
-    assert.deepEqual(other, noError([]));
-    assert.deepEqual(await reconcile(), noError(byNonce({ ...settled, result: 'the money was taken' }, open)));
-    const { type: _, ...fields } = taken;
-    const { transaction } = settled;
-    const line = ['info', 'the chain says that a payment was settled', { ...fields, transaction }];
-    assert.deepEqual(lines(service), [line]);
-    const back = 'its money was taken, and the chain takes an authorisation once: send the money back instead';
-    assert.deepEqual(await cli(service, '--release', transaction ?? ''), refused(settled, back));
   });
 
   it('list a payment that may have been taken, although a later request was told that it could not be', async (t) => {
