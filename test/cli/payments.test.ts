@@ -1,21 +1,31 @@
 /** Payments are shown and released over processes. */
 
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { ExactEvmScheme as ExactClient } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
+import { startService } from '../../service/index.ts';
+import { createLog } from '../../service/log.ts';
 import { describeServers, redisFor } from '../state/redis-server.ts';
 import { leavingFetch } from '../support/leaving-client.ts';
-import { suite } from '../support/lifetime.ts';
+import { endsWith, suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
-import { inTime, retried } from '../support/wait.ts';
+import { eventually, inTime, retried } from '../support/wait.ts';
 import { payer, payNative, proofHeader, termsOn } from '../support/x402.ts';
 import { askedFor, PRICE, paidBy } from '../support/x402-exact.ts';
 import { type Block, shopWithPayer } from '../support/x402-shop.ts';
 import { COUNTED, folderWith, kill, launchCli, runCli } from './run.ts';
 import { ADDRESS, KEY } from './service-config.ts';
 import { postTo, urlOf } from './started.ts';
+
+const EXACT = /a\/exact (0x[0-9a-f]{64})/;
+const NATIVE = /a\/native (0x[0-9a-f]{64})/;
+
+/** Services and commands look for the socket in one folder. */
+const TEMPORARY = { TMPDIR: tmpdir() };
 
 describe('payments of processes', async () => {
   const { shop, alice } = await shopWithPayer(suite);
@@ -31,22 +41,35 @@ describe('payments of processes', async () => {
     const config = { version: '1.0', ...shop.config({ exact: {}, native }, { settings, server }, { headers }) };
     return folderWith(t, { 'c.yaml': JSON.stringify(config) });
   };
-  const start = async (t: TestContext, cwd: string) => {
-    const running = launchCli(t, ['start', '-c', 'c.yaml'], {
-      ...{ cwd, env: { ...COUNTED, SERVICE_PRIVATE_KEY: KEY, UPSTREAM_KEY: 'k' } },
-    });
-    const url = await urlOf(running);
-    const [, exact = ''] = await running.output(/a\/exact (0x[0-9a-f]{64})/);
-    const [, native = ''] = await running.output(/a\/native (0x[0-9a-f]{64})/);
+  const variables = { SERVICE_PRIVATE_KEY: KEY, UPSTREAM_KEY: 'k' };
+  /** What clients do with the endpoints of a service. */
+  const clientsOf = (url: string, exact: string, native: string) => {
     const proofOf = (transaction: string) =>
       proofHeader(bob(), { ids: { native }, node: ADDRESS }, 'native', transaction);
     const redeem = async (transaction: string) => postTo(url, native, await proofOf(transaction));
     const leaving = async (transaction: string) =>
       leavingFetch(`${url}/endpoints/${native}`, await proofOf(transaction));
-    return { running, redeem, leaving, buy: (headers = {}) => postTo(url, exact, headers) };
+    return { redeem, leaving, buy: (headers = {}) => postTo(url, exact, headers) };
+  };
+  const start = async (t: TestContext, cwd: string) => {
+    const running = launchCli(t, ['start', '-c', 'c.yaml'], { cwd, env: { ...COUNTED, ...TEMPORARY, ...variables } });
+    const [, exact = ''] = await running.output(EXACT);
+    const [, native = ''] = await running.output(NATIVE);
+    return { running, ...clientsOf(await urlOf(running), exact, native) };
+  };
+  /** In the process of the test: only a process that is killed must be another one. */
+  const startHere = async (t: TestContext, cwd: string) => {
+    let written = '';
+    const settings = { level: 'info', format: 'text', colour: false } as const;
+    const log = createLog(settings, { write: (line) => (written += line) });
+    const { url } = await endsWith(t, startService({ file: join(cwd, 'c.yaml'), env: variables, log }));
+    const [, exact = ''] = EXACT.exec(written) ?? [];
+    const [, native = ''] = NATIVE.exec(written) ?? [];
+    const logged = (pattern: RegExp) => eventually(() => pattern.test(written), `${pattern} in the log`);
+    return { logged, ...clientsOf(url, exact, native) };
   };
   const payments = (t: TestContext, cwd: string, ...words: string[]) =>
-    runCli(t, ['payments', ...words, '-c', 'c.yaml'], { cwd });
+    runCli(t, ['payments', ...words, '-c', 'c.yaml'], { cwd, env: TEMPORARY });
   const fates = ({ stdout }: { readonly stdout: string }) => tableOf(stdout).map(({ fate }) => fate);
   /** Blocks have whole seconds: one of this second may be older than the ledger of payments. */
   const nextSecond = () => setTimeout(1000 - (Date.now() % 1000));
@@ -80,12 +103,12 @@ describe('payments of processes', async () => {
     assert.match(released.stderr, /^info: a payment was released by an operator type=x402 requestId=0x[^\n]*\n$/);
 
     shop.upstream.json('/p', { price: 7 });
-    const second = await start(t, cwd);
+    const second = await startHere(t, cwd);
     assert.equal((await second.redeem(transaction)).status, 200);
     // The socket that the first one left is the second one's.
     await retried(async () => assert.deepEqual(fates(await payments(t, cwd, transaction)), ['answered']));
     await payments(t, cwd, '--release', transaction);
-    await second.running.output(/a payment was released by an operator .*fate=answered/);
+    await second.logged(/a payment was released by an operator .*fate=answered/);
 
     shop.upstream.on('/p', () => undefined);
     const before = shop.upstream.requests.length;
@@ -119,11 +142,11 @@ describe('payments of processes', async () => {
     const reconcile = ['--reconcile', '--rpc', `${shop.market.network}=${shop.chain.url}`];
     const dry = await payments(t, cwd, ...reconcile, '--dry-run');
     assert.deepEqual([dry.stderr, fates(dry)], ['', ['settled']]);
-    const next = await start(t, cwd);
+    const next = await startHere(t, cwd);
     const real = await payments(t, cwd, ...reconcile);
     const [found] = tableOf(real.stdout);
     assert.deepEqual([real.stderr, found?.transaction, found?.result], ['', transaction, 'the money was taken']);
-    await next.running.output(/the chain says that a payment was settled .*transaction=0x/);
+    await next.logged(/the chain says that a payment was settled .*transaction=0x/);
     assert.equal((await next.buy(paidBy(payload))).status, 402);
     assert.deepEqual(fates(await payments(t, cwd, transaction)), ['settled']);
   });
@@ -151,7 +174,7 @@ describe('payments of processes', async () => {
       const redis = await redisFor(t, program);
       const state = { type: 'redis', url: redis.url };
       const [cwd, other, beside] = await Promise.all([folderOf(t, state, 2), folderOf(t, state), folderOf(t, state)]);
-      const [one, two] = await Promise.all([start(t, cwd), start(t, other)]);
+      const [one, two] = await Promise.all([start(t, cwd), startHere(t, other)]);
       await one.running.output(/2 workers are ready/);
       await nextSecond();
       const transaction = await payNative(bob(), PRICE);
