@@ -4,7 +4,7 @@ import { after, describe, it, type TestContext } from 'node:test';
 import { startCollector } from '../support/collector.ts';
 import { notInstalled } from '../support/hide.ts';
 import { stopAll, suite } from '../support/lifetime.ts';
-import { oneApi, serviceFor } from '../support/service.ts';
+import { oneApi, type RunningService, serviceFor } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { withVariables } from '../support/variables.ts';
 import { folderWith, launch, PROGRAM, type Running } from './run.ts';
@@ -40,6 +40,9 @@ describe('spans of a service that is started by the command line', async () => {
     withVariables(t, env);
     return serviceFor(t, oneApi(upstream.url, { b: { encoding: { type: 'int256', path: '$.price' } } }));
   }
+
+  const warningsOf = ({ logs }: RunningService) =>
+    logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
 
   async function stop(running: Running) {
     const { code, stdout, stderr } = await running.stop();
@@ -115,26 +118,28 @@ describe('spans of a service that is started by the command line', async () => {
 
   it('stops in time, and says so, where the collector does not answer', async (t) => {
     const silent = await upstreamFor(t, { '*': faults.hang() });
-    const running = await start(t, { [endpoint]: silent.url, ...LONG });
-    assert.equal(await ask(running), 200);
-    assert.match(await stop(running), / WARN spans were lost: the collector did not take them in time\n/);
+    const service = await startWith(t, { [endpoint]: silent.url, ...LONG });
+    assert.equal((await service.post('api/b')).status, 200);
+    await service.stop();
+    assert.ok(warningsOf(service).includes('spans were lost: the collector did not take them in time'));
   });
 
   it('says in the words of the library how many it has dropped, once in ten seconds', async (t) => {
     const few = { OTEL_BSP_MAX_QUEUE_SIZE: '1', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1' };
-    const running = await start(t, { [endpoint]: collector.url, ...few });
-    for (let count = 0; count < 3; count++) assert.equal(await ask(running), 200);
-    const lines = (await stop(running)).match(/ WARN OpenTelemetry: .*\n/g);
-    assert.equal(lines?.length, 1);
-    assert.match(String(lines), /^ WARN OpenTelemetry: Dropped [1-9]\d* spans because maxQueueSize reached\n$/);
+    const service = await startWith(t, { [endpoint]: collector.url, ...few });
+    for (let count = 0; count < 3; count++) assert.equal((await service.post('api/b')).status, 200);
+    await service.stop();
+    const lines = warningsOf(service).filter((message) => message.startsWith('OpenTelemetry: '));
+    assert.equal(lines.length, 1);
+    assert.match(String(lines), /^OpenTelemetry: Dropped [1-9]\d* spans because maxQueueSize reached$/);
   });
 
   it('has the sampler of the variables decide what is recorded', async (t) => {
-    const running = await start(t, { [endpoint]: collector.url, OTEL_TRACES_SAMPLER: 'always_off', ...LONG });
+    const service = await startWith(t, { [endpoint]: collector.url, OTEL_TRACES_SAMPLER: 'always_off', ...LONG });
     const [asked, before] = [upstream.requests.length, collector.requests.length];
-    assert.equal(await ask(running), 200);
+    assert.equal((await service.post('api/b')).status, 200);
     assert.match(String(upstream.requests[asked]?.headers.traceparent), /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
-    await stop(running);
+    await service.stop();
     assert.equal(collector.requests.length, before);
   });
 });

@@ -1,29 +1,24 @@
 /** `status` tells how a running service is, or why it cannot. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { packageVersion } from '../../service/surroundings.ts';
 import { freePort } from '../state/redis-server.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
+import { oneApi, serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults, upstreamFor } from '../support/upstream.ts';
 import { folderWith, launchCli, runCli } from './run.ts';
-import { ADDRESS, configText, KEY } from './service-config.ts';
+import { configText, KEY } from './service-config.ts';
 
 /** `status` asks a running service at the port of its metrics, and says what to do where there is nothing to ask. */
 describe('status', { concurrency: 4 }, () => {
-  async function start(t: TestContext, ...words: string[]) {
-    const port = await freePort();
-    const cwd = await folderWith(t, { 'c.yaml': configText(undefined, `settings: { metrics: { port: ${port} } }`) });
-    const running = launchCli(t, ['start', '-c', 'c.yaml', ...words], { cwd, env: { SERVICE_PRIVATE_KEY: KEY } });
-    await running.output(words.length > 0 ? /workers are ready/ : /prices\/all 0x/);
-    return { cwd, port };
-  }
-
   it('prints what runs, for people and for programs', async (t) => {
-    const { cwd, port } = await start(t);
+    const port = await freePort();
+    const settings = { metrics: { port } };
+    const { folder: cwd } = await serviceFor(t, oneApi('https://api.example.com', { e: {} }, { settings }));
     const url = `http://127.0.0.1:${port}/metrics`;
     const [text, json] = await Promise.all([
-      runCli(t, ['status', '-c', 'c.yaml'], { cwd }),
+      runCli(t, ['status', '-c', 'config.yaml'], { cwd }),
       runCli(t, ['status', '--url', url, '--json'], { cwd }),
     ]);
     const { ok, processes } = JSON.parse(json.stdout);
@@ -34,18 +29,18 @@ describe('status', { concurrency: 4 }, () => {
     assert.equal(
       text.stdout.replace(/(\n {2}uptime: )\d+/, '$1N'),
       `service:
-  config: ${join(cwd, 'c.yaml')}
+  config: ${join(cwd, 'config.yaml')}
   generation: 1
   inForceSince: ${service.inForceSince}
   lastReload: succeeded
   phase: serving
-  node: "${ADDRESS}"
+  node: "${TEST_ADDRESS}"
   version: ${packageVersion()}
   pid: ${service.pid}
   startedAt: ${service.startedAt}
   uptime: N
 signers:
-  - { role: current, type: environment, address: "${ADDRESS}", state: up }
+  - { role: current, type: environment, address: "${TEST_ADDRESS}", state: up }
 engines: []
 breakers: []
 clients:
@@ -60,7 +55,10 @@ errors: []
   });
 
   it('lists the processes of a service with workers', async (t) => {
-    const { cwd, port } = await start(t, '--workers', '2');
+    const port = await freePort();
+    const cwd = await folderWith(t, { 'c.yaml': configText(undefined, `settings: { metrics: { port: ${port} } }`) });
+    const words = ['start', '-c', 'c.yaml', '--workers', '2'];
+    await launchCli(t, words, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }).output(/workers are ready/);
     const { stdout } = await runCli(t, ['status', '-c', 'c.yaml', '--json'], { cwd });
     const { processes } = JSON.parse(stdout);
     const pids = processes.map(({ service }: { service: { pid: number } }) => service.pid);
