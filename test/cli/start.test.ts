@@ -37,7 +37,7 @@ describe('start', { concurrency: 4 }, () => {
     const texts = lines.map((line) => line.replace(new RegExp(`^${TIME} (INFO|WARN) `), ''));
     assert.match(texts[0] ?? '', new RegExp(`^signed-data-proxy ${packageVersion()} config=/\\S+/c\\.yaml$`));
     assert.match(texts[1] ?? '', /^listening on http:\/\/127\.0\.0\.1:\d+$/);
-    assert.match(texts[2] ?? '', new RegExp(`^signer ${ADDRESS}( |$)`));
+    assert.match(texts[2] ?? '', new RegExp(`^signer ${ADDRESS} backend=secp256k1$`));
     const ids = texts.filter((text) => text.startsWith('prices/'));
     assert.deepEqual(ids, [`prices/eth ${endpointId(eth)}`, `prices/all ${endpointId(all)}`]);
     assert.deepEqual(texts.slice(-2), ['stopping signal=SIGTERM', 'stopped']);
