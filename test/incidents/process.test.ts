@@ -7,7 +7,7 @@ import { assertFires, withoutPromtool } from '../support/alerts.ts';
 import { Scrape } from '../support/metrics.ts';
 
 /** A service of which a plugin takes something when it is told to. @param shell before the service starts. */
-async function start(t: TestContext, body: string, shell: string, env: Readonly<Record<string, string>>) {
+async function start(t: TestContext, body: string, shell: string, env = {}) {
   const settings = 'settings: { metrics: { port: 0 }, plugins: [{ source: ./p.mjs }] }';
   const cwd = await folderWith(t, {
     ...onSignal(`${body}\nprocess.stdout.write('taken');`),
@@ -30,10 +30,7 @@ async function start(t: TestContext, body: string, shell: string, env: Readonly<
 }
 
 describe('an incident', { skip: withoutPromtool }, () => {
-  it('of file descriptors that run out, and of a heap that is nearly full', async (t) => {
-    const open = `
-      const { openSync, readdirSync } = process.getBuiltinModule('fs');
-      while (readdirSync('/proc/self/fd').length < 220) openSync('/dev/null');`;
+  it('of a heap that is nearly full', async (t) => {
     const fill = `
       // What is garbage now does not count later.
       process.getBuiltinModule('v8').setFlagsFromString('--expose-gc');
@@ -41,10 +38,17 @@ describe('an incident', { skip: withoutPromtool }, () => {
       globalThis.kept = [];
       // Large objects leave no gaps between them: with gaps the heap would be full before that much of it is used.
       while (process.memoryUsage().heapUsed < 0.93 * 2 ** 28) kept.push(Array(50_000).fill(kept.length + 0.5));`;
-    const env = { NODE_OPTIONS: '--max-old-space-size=256' };
-    const { take, before } = await start(t, open + fill, 'ulimit -n 256;', env);
+    const { take, before } = await start(t, fill, '', { NODE_OPTIONS: '--max-old-space-size=256' });
     const after = await take();
     await assertFires(t, [before, { scrape: after, minutes: 3 }], ['HeapNearlyFull']);
+  });
+
+  it('of file descriptors that run out', async (t) => {
+    const open = `
+      const { openSync, readdirSync } = process.getBuiltinModule('fs');
+      while (readdirSync('/proc/self/fd').length < 220) openSync('/dev/null');`;
+    const { take, before } = await start(t, open, 'ulimit -n 256;');
+    const after = await take();
     await assertFires(t, [before, { scrape: after, minutes: 6 }], ['FileDescriptorsShort']);
   });
 });
