@@ -1,4 +1,4 @@
-/** Findings about a whole file: its syntax, its durations, misplaced keys, and values that surprise. */
+/** Findings about a whole file: its syntax, its durations, and misplaced keys. */
 import { casesOf } from '../case-files.ts';
 
 casesOf('files');

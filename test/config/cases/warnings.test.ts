@@ -1,0 +1,4 @@
+/** Warnings about a whole file, and values that surprise. */
+import { casesOf } from '../case-files.ts';
+
+casesOf('warnings');
