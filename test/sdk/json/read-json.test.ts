@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { canonicalJson } from '../../../lib/json/canonical-json.ts';
 import { JsonLimitError, readJson } from '../../../lib/json/read.ts';
 
-const LONG = 40_000;
+const LONG = 10_000;
 
 const many = (member: (i: number) => string) => Array.from({ length: LONG / 4 }, (_, i) => member(i)).join(',');
 
@@ -44,9 +44,9 @@ function assertSame(text: string): void {
 const longText = fc
   .tuple(
     fc.array(fc.jsonValue({ maxDepth: 4 }), { minLength: 1, maxLength: 12 }),
-    fc.constantFrom('', ' ', '\n', ' \t\r\n', ' '.repeat(17_000)),
+    fc.constantFrom('', ' ', '\n', ' \t\r\n', ' '.repeat(2000)),
     fc.constantFrom('["x"]', '{"a":1}', '"long"', '12345', '[[],{}]'),
-    fc.integer({ min: 1, max: 9000 }),
+    fc.integer({ min: 1, max: 1000 }),
     fc.boolean(),
   )
   .map(([values, space, filler, repetitions, inObject]) => {
@@ -176,7 +176,7 @@ describe('the canonical form of JSON text', () => {
 
   it('puts many keys in order, with common beginnings and duplicates', () => {
     for (const prefix of ['', 'k', 'x'.repeat(99), '😀', '\\n', '\\ud83d']) {
-      assertSame(`{${many((i) => `"${prefix}${(i * 7919) % 5003}":${i}`)}}`);
+      assertSame(`{${many((i) => `"${prefix}${(i * 7919) % 1009}":${i}`)}}`);
     }
     assertSame(`{${many((i) => `"k${i % 3}":${i}`)}}`);
     assertSame(`{"b":{"b":{"b":0,"a":1},"a":2},"a":[${many((i) => `{"b":${i},"a":0}`)}]}`);
