@@ -124,7 +124,7 @@ describe('verifyResponse accepts', () => {
         assert.ok(result.ok && result.kind === 'raw');
         assert.deepEqual([result.json, result.signedData], [stable(rawData), hashOf(rawData)]);
       }),
-      { numRuns: 200 },
+      { numRuns: 50 },
     );
   });
 });
@@ -314,7 +314,7 @@ describe('verifyResponse never throws', () => {
         const result = verifyResponse(response, { node: OTHER });
         assert.equal(result.ok, false);
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 
