@@ -18,6 +18,13 @@ export const raw = { ...encoded, content: { rawData: { b: 1, a: ['ü', null] } }
 /** The answer of `wallet`, with its receipt. */
 export const answer = await answerBy(wallet, encoded);
 
+/** What throws when its node is read. */
+export const throwing = {
+  get node(): string {
+    throw new Error('no');
+  },
+};
+
 export function digestOf(timestamp: number, data: string, id = endpointId): string {
   return solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], [id, timestamp, data]);
 }

@@ -17,6 +17,7 @@ import {
   raw,
   refusal,
   stranger,
+  throwing,
   wallet,
 } from './setup.ts';
 
@@ -97,11 +98,6 @@ describe('verifyResponse with signatures of two nodes', async () => {
 
   it('never throws, whatever shape the list has', async () => {
     const { signature } = await signaturesBy(next, encoded);
-    const throwing = {
-      get node() {
-        throw new Error('caught');
-      },
-    };
     const sparse = new Array(3);
     const lists: unknown[] = [undefined, null, {}, 'x', 7, [], sparse, [null, 1, [], 'x', {}], { length: 1, 0: {} }];
     const entries = [
