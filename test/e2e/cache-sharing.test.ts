@@ -6,17 +6,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assertRefused, postText } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
-import { acts, pluginFile, puppetFile } from '../support/plugin-files.ts';
+import { acts, notes, pluginFile, puppetFile } from '../support/plugin-files.ts';
 import { served, visit } from '../support/served.ts';
 import { encoding, TEST_ADDRESS } from '../support/service.ts';
 import { tidy } from '../support/tidy.ts';
-import { faults, type Handler } from '../support/upstream.ts';
+import { faults, type Handler, holding } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { eventually } from '../support/wait.ts';
 
+const noteArrivals = () => {
+  notes.clear();
+  acts.set('arrivals onHttpRequest', () => notes.add('arrival'));
+};
+/** Resolves when so many requests have come as far as to look into the cache. */
+const settled = (count: number) => notes.until('arrival', count);
+
 describe('clients that miss the cache at the same time share one upstream call', async () => {
-  /** Requests that the service has taken in. */
-  let arrived = 0;
   /** Answers the calls that have arrived and wait, in their order. */
   const held: Array<(status: number) => void> = [];
 
@@ -37,15 +42,10 @@ describe('clients that miss the cache at the same time share one upstream call',
   beforeEach(() => tidy(service, upstream));
   beforeEach(() => {
     held.length = 0;
-    arrived = 0;
-    acts.set('arrivals onHttpRequest', () => {
-      arrived += 1;
-    });
+    noteArrivals();
   });
 
   const calls = (count: number) => eventually(() => held.length >= count, `${count} calls`);
-  /** Resolves when so many requests have come as far as to look into the cache. */
-  const settled = (count: number) => eventually(() => arrived >= count, `${count} requests`);
 
   it('and get the same answer', async () => {
     const answers = Array.from({ length: 20 }, () => post('kept', { q: 'same' }));
@@ -66,8 +66,7 @@ describe('clients that miss the cache at the same time share one upstream call',
     await calls(1);
     await settled(5);
     held[0]?.(200);
-    const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
-    assert.deepEqual(statuses, Array(5).fill(200));
+    for (const answer of answers) assert.equal((await answer).status, 200);
     assert.equal(upstream.requests.length, 1);
   });
 
@@ -151,27 +150,24 @@ describe('clients that miss the cache at the same time share one upstream call',
 
 describe('clients that wait for the call of another', () => {
   const start = async (t: TestContext, answer: Handler, timeout: number) => {
-    let arrived = 0;
     acts.clear();
-    acts.set('puppet onHttpRequest', () => {
-      arrived += 1;
-    });
+    noteArrivals();
     const { service, upstream, post } = await served(
       t,
       { e: { encoding } },
       {
         answers: { '/e': answer },
-        sources: { puppet: puppetFile('puppet', ['onHttpRequest', 'onBeforeSign']) },
-        entries: { puppet: { timeout: 30_000 } },
+        sources: { arrivals: puppetFile('arrivals', ['onHttpRequest', 'onBeforeSign']) },
+        entries: { arrivals: { timeout: 30_000 } },
         api: { timeout, cache: { maxAge: 60_000 } },
         settings: { metrics: { port: 0 } },
       },
     );
     /** Asks, once all before have come as far as to look into the cache. */
     const after = async <T>(ask: () => T) => {
-      const before = arrived;
+      const before = notes.of('arrival').length;
       const asked = ask();
-      await eventually(() => arrived > before, 'a request');
+      await settled(before + 1);
       return { asked };
     };
     const ask = () => after(() => post('e'));
@@ -193,7 +189,7 @@ describe('clients that wait for the call of another', () => {
     const TIMEOUT = 1000;
     const { upstream, ask } = await start(t, faults.json({ price: 7 }), TIMEOUT);
     const signing: Array<() => void> = [];
-    acts.set('puppet onBeforeSign', () => new Promise<void>((resolve) => signing.push(resolve)));
+    acts.set('arrivals onBeforeSign', () => new Promise<void>((resolve) => signing.push(resolve)));
     const leader = await ask();
     const letGo = await eventually(() => signing[0], 'the leader');
     const waiting = [await ask(), await ask()];
@@ -204,61 +200,51 @@ describe('clients that wait for the call of another', () => {
   });
 
   it('count when they join it', async (t) => {
-    const held: Array<() => void> = [];
-    const hold: Handler = (...request) => void held.push(() => faults.json({ price: 7 })(...request));
+    const { held, hold, release } = holding();
     const { ask, come, service } = await start(t, hold, 10_000);
     const leader = await ask();
     await eventually(() => held[0], 'the call');
     (await come()).asked.leave();
     const found = await scrapeAfter(service, 1);
     assert.deepEqual(found.happened('cache_lookups_total'), { miss: 1, shared: 1 });
-    held[0]?.();
+    release();
     await verifyEncoded(await leader.asked, TEST_ADDRESS);
   });
 });
 
-const CLIENTS = 400;
+/** More than the 50 calls that may run at the same time. */
+const CLIENTS = 100;
 /** So many come at once. */
 const WAVE = 50;
 
 it(`${CLIENTS} clients that want the same of an upstream that hangs cost one call, and all are told how it ended`, async (t) => {
-  let fail = (): void => undefined;
+  const { held, hold } = holding();
   const { upstream, at } = await served(
     t,
     { e: {} },
     {
-      answers: {
-        '/e': (_, response) => {
-          fail = () => void response.destroy();
-        },
-      },
+      answers: { '/e': hold },
       sources: { arrivals: puppetFile('arrivals', ['onHttpRequest', 'onError']) },
       api: { timeout: 120_000, cache: { maxAge: 60_000 } },
     },
   );
-  let arrived = 0;
-  acts.set('arrivals onHttpRequest', () => {
-    arrived += 1;
-  });
-  let told = 0;
+  noteArrivals();
   acts.set('arrivals onError', ({ stage, status }) => {
-    if (stage === 'callApi' && status === 502) told += 1;
+    if (stage === 'callApi' && status === 502) notes.add('told');
   });
-  const url = at('e');
   const answers: Promise<Response>[] = [];
   while (answers.length < CLIENTS) {
-    answers.push(...Array.from({ length: WAVE }, () => postText(url, '{}')));
-    await eventually(() => arrived === answers.length, `${answers.length} clients`);
+    answers.push(...Array.from({ length: WAVE }, () => postText(at('e'), '{}')));
+    await settled(answers.length);
   }
-  fail();
+  held[0]?.destroy();
   for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
   assert.equal(upstream.requests.length, 1);
-  await eventually(() => told === CLIENTS, 'all errors');
+  await notes.until('told', CLIENTS);
 });
 
 it('a plugin has one budget in a request, also where requests may share what comes after its first hook', async (t) => {
-  const spend = 'block(30)';
-  const hooks = `onHttpRequest: () => ${spend}, onBeforeApiCall: () => ${spend}`;
+  const hooks = 'onHttpRequest: () => block(30), onBeforeApiCall: () => block(30)';
   const { refused, upstream } = await served(
     t,
     { e: { encoding, cache: { maxAge: 60_000 } } },
