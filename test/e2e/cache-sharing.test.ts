@@ -240,7 +240,7 @@ it(`${CLIENTS} clients that want the same of an upstream that hangs cost one cal
   held[0]?.destroy();
   for (const answer of answers) await assertRefused(await answer, 502, 'API call failed');
   assert.equal(upstream.requests.length, 1);
-  await notes.until('told', CLIENTS);
+  await eventually(() => notes.of('told').length === CLIENTS, 'all errors');
 });
 
 it('a plugin has one budget in a request, also where requests may share what comes after its first hook', async (t) => {
