@@ -45,7 +45,7 @@ function writer(t: TestContext, path: string, name: string): Writer {
     said: () => text,
     until: async (isSo) => {
       const look = () => {
-        assert.ok(isSo(text) || child.exitCode === null, text);
+        assert.ok(isSo(text) || (child.exitCode ?? child.signalCode) === null, `${child.signalCode} ${text}`);
         return isSo(text);
       };
       await eventually(look, () => `${isSo} of ${text.slice(-1000)}`);
