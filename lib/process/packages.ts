@@ -19,9 +19,13 @@ export const ethers = lazy<typeof import('ethers')>('ethers');
 /** Loads noble's secp256k1, for signers that answer in DER. */
 export const noble = lazy<typeof import('@noble/curves/secp256k1')>('@noble/curves/secp256k1');
 
-// The parts of undici that are needed from the first upstream call on. All of it takes three times as long, and 9 MB more.
+/** Loads undici's client, needed from the first upstream call on. All of undici takes three times as long, and 9 MB more. */
 export const undiciClient = lazy<typeof Client>('undici/lib/dispatcher/client.js');
+
+/** Loads undici's maker of connectors. The client loads it, too. */
 export const undiciConnector = lazy<typeof buildConnector>('undici/lib/core/connect.js');
+
+/** Loads the classes of undici's errors. The client loads them, too. */
 export const undiciErrors = lazy<typeof errors>('undici/lib/core/errors.js');
 
 /** Milliseconds. By then the port is open, if other plugins start fast, and perhaps no request has come yet. */
