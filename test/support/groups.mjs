@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * Prints what `node --test` is to run: `*.test.ts` in groups of their folder, since a process that loads the service spends
- * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory.
+ * more on that than on its tests; or with the argument `slow` `*.slow.ts`, which take long, flood, or measure memory; or with
+ * a number the files whose names follow, in that many groups.
  */
 
 /** They change what node, or the process, has; or they take a minute and more of a processor. They begin. */
@@ -25,7 +26,7 @@ const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'e
 const MOST = { test: 40, slow: 5 };
 const FEW = 8;
 
-const [, , kind = 'test'] = process.argv;
+const [, , kind = 'test', ...named] = process.argv;
 const first = FIRST[kind] ?? [];
 const folder = new URL(`../../.cache/tests/${kind}/`, import.meta.url);
 const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
@@ -47,16 +48,19 @@ function groups() {
   const small = folders().filter(isSmall);
   const shared = ['others', small.flatMap(([, members]) => members)];
   const large = folders().filter((entry) => !isSmall(entry));
-  return [...large.slice(0, first.length), shared, ...large.slice(first.length)].flatMap(([name, members]) => {
-    const count = Math.ceil(members.length / MOST[kind]);
-    return Array.from({ length: count }, (_, i) => [name, members.filter((__, place) => place % count === i)]);
-  });
+  return [...large.slice(0, first.length), shared, ...large.slice(first.length)].flatMap(([name, members]) =>
+    parts(name, members, Math.ceil(members.length / MOST[kind])),
+  );
+}
+
+function parts(name, members, count) {
+  return Array.from({ length: count }, (_, i) => [name, members.filter((__, place) => place % count === i)]);
 }
 
 /** Node runs files in the order of their names. */
 function write([name, members], index) {
   const file = new URL(`${String(index).padStart(2, '0')}-${name.replaceAll('/', '-')}.mjs`, folder);
-  const text = JSON.stringify(members.map((member) => `test/${member}`));
+  const text = JSON.stringify(members.map((member) => member.replace(/^(?!test\/)/, 'test/')));
   writeFileSync(file, `import { together } from '../../../test/support/together.mjs';\nawait together(${text});\n`);
   return fileURLToPath(file);
 }
@@ -64,4 +68,5 @@ function write([name, members], index) {
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const alone = ALONE.filter((file) => files.includes(file)).map((file) => [file.replace(/\.\w+\.ts$/, ''), [file]]);
-console.log([...alone, ...groups()].map(write).join('\n'));
+const all = named.length > 0 ? parts('named', named, Number(kind)) : [...alone, ...groups()];
+console.log(all.map(write).join('\n'));

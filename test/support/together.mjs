@@ -5,26 +5,17 @@ import { after, describe } from 'node:test';
  * is loaded once.
  */
 export async function together(files) {
-  for (const file of files) {
-    const { promise, resolve } = withResolvers();
-    describe(file, async () => {
-      try {
-        await import(new URL(`../../${file}`, import.meta.url).href);
-      } catch (error) {
-        resolve();
-        throw error;
-      }
-      // After what the file itself does at its end.
-      after(resolve);
+  for (const file of files)
+    await new Promise((done) => {
+      describe(file, async () => {
+        try {
+          await import(new URL(`../../${file}`, import.meta.url).href);
+        } catch (error) {
+          done();
+          throw error;
+        }
+        // After what the file itself does at its end.
+        after(done);
+      });
     });
-    await promise;
-  }
-}
-
-function withResolvers() {
-  let resolve;
-  const promise = new Promise((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { basename, dirname } from 'node:path';
-import { root } from './package/run.ts';
+import { grouped, root } from './package/run.ts';
 
 /** Checks types, lint and walls, and runs the tests nearest to the changes since `main`: `npm run check` before each commit. */
 
@@ -13,10 +14,7 @@ const CORPORA = {
   'test/*/transcripts*.test.ts': /^(?:test\/\w+\/transcripts|cli)\//,
 };
 
-function git(...args: string[]): string[] {
-  const { stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
-  return stdout.split('\n').filter((line) => line !== '');
-}
+const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.match(/.+/g) ?? [];
 
 /** Returns the tests of a file: of its corpus, with its name (for an index, that of its folder), or with an import of it. */
 function testsOf(file: string): string[] {
@@ -26,8 +24,10 @@ function testsOf(file: string): string[] {
   return [...git('ls-files', '-co', '--exclude-standard', `test/*${subject}*.test.ts`), ...importers, ...runners];
 }
 
-const run = (...args: string[]) =>
-  spawnSync('npm', ['run', '-s', ...args], { cwd: root, stdio: 'inherit' }).status === 0;
+async function run(...args: string[]): Promise<boolean> {
+  const [code]: unknown[] = await once(spawn('npm', ['run', '-s', ...args], { cwd: root, stdio: 'inherit' }), 'close');
+  return code === 0;
+}
 
 const [base = 'HEAD'] = git('merge-base', 'HEAD', 'main');
 const changed = [...git('diff', '--name-only', base), ...git('ls-files', '--others', '--exclude-standard')];
@@ -35,5 +35,6 @@ const near = [...new Set([...ALWAYS, ...changed.flatMap(testsOf)])];
 console.log(
   `${changed.length} files differ from main; ${near.length} test files are near them, of which the first run`,
 );
-const sound = [run('typecheck'), run('lint'), run('test:one', '--', ...near.slice(0, MOST_TESTS))];
+const tests = grouped(2, near.slice(0, MOST_TESTS));
+const sound = await Promise.all([run('typecheck'), run('lint'), run('test:one', '--', ...tests)]);
 process.exitCode = sound.includes(false) ? 1 : 0;

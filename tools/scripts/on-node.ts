@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Major, NODES, withNode } from './nodes.ts';
-import { root } from './package/run.ts';
+import { grouped, root } from './package/run.ts';
 
 /**
  * Runs tests on other versions of Node.js, all versions in parallel: the named files, or the selection below of tests that depend
@@ -28,11 +26,7 @@ const APART = 'child-process ecdsa http-client/answers http-client/faults';
 function selected(): string[] {
   const filesOf = (folder: string, names: string) => names.split(' ').map((name) => `test/${folder}/${name}.test.ts`);
   const files = Object.entries(SELECTION).flatMap(([folder, names]) => filesOf(folder, names));
-  const group = join(root, '.cache/nodes/selection.mjs');
-  mkdirSync(join(root, '.cache/nodes'), { recursive: true });
-  const text = `import { together } from '../../test/support/together.mjs';\nawait together(${JSON.stringify(files)});\n`;
-  writeFileSync(group, text);
-  return [group, ...filesOf('sdk', APART)];
+  return [...grouped(1, files), ...filesOf('sdk', APART)];
 }
 
 const words = process.argv.slice(2);

@@ -31,6 +31,10 @@ export function run(cwd: string, program: string, ...args: string[]): string {
   return fail(`${program} ${args.join(' ')}: ${error?.message ?? `exit code ${status}`}\n${stdout}${stderr}`);
 }
 
+/** Returns files that run the tests of the given ones, in so many processes. */
+export const grouped = (count: number, files: readonly string[]) =>
+  run(root, process.execPath, 'test/support/groups.mjs', `${count}`, ...files).match(/.+/g) ?? [];
+
 export async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   const begin = performance.now();
   const result = await work();
