@@ -53,6 +53,13 @@ export const SET_BACK = `
   const setBack = () => writeSync(file, number, 0, 8, 8);
   setBack();`;
 
+/** A script that frees the lock for writing in `…-lock`, once a thread waits for it, and wakes none; for another process, too. */
+export const FREE = `
+  const { openSync, readSync, writeSync } = require('node:fs');
+  const [file, lock] = [openSync(process.argv[1], 'r+'), new Uint32Array(1)];
+  while (lock[0] < 2 ** 31) readSync(file, lock, 0, 4, 64);
+  writeSync(file, new Uint32Array(1), 0, 4, 64);`;
+
 /** Holds the lock of a state file for writing, and stops: the disk hangs for all others. */
 const HOLD = `
   import { open } from ${JSON.stringify(import.meta.resolve('lmdb'))};

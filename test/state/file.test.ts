@@ -1,12 +1,13 @@
 /** State in a file does what a map does, over restarts and for several engines. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { contract } from './contract.ts';
-import { engineOn, folder, put, SET_BACK, started } from './file-setup.ts';
+import { engineOn, FREE, folder, held, put, SET_BACK, started } from './file-setup.ts';
 
 const FULL = { message: 'no room is left in the state file for another key' };
 
@@ -61,6 +62,16 @@ describe('state in a file', () => {
       for (const key of ['b', 'c', 'd', 'e', 'f'])
         assert.equal(await area.get(`${key}${commits}`), 'kept', `${key}${commits}`);
     }
+  });
+
+  it('does not wait for a lock that is free, although the wake-up went to a process that was killed', async (t) => {
+    const path = join(await folder(t), 'state');
+    const area = (await started(t, path)).area('a');
+    t.after(await held(path));
+    const step = put(area, 'b', 'kept');
+    assert.deepEqual(await once(spawn(process.execPath, ['-e', FREE, `${path}-lock`]), 'exit'), [0, null]);
+    await step;
+    assert.equal(await area.get('b'), 'kept');
   });
 
   it('forgets what ended meanwhile, and keeps the end of what did not', async (t) => {
