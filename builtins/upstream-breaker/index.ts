@@ -42,7 +42,8 @@ function policyOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Policy | unde
 }
 
 /** The new state of a breaker; `half_open` each time that one call tries whether the host is back. */
-type Turn = 'open' | 'half_open' | 'closed';
+type Turn = (typeof TURNS)[number];
+const TURNS = ['open', 'half_open', 'closed'] as const;
 
 /** An API's policy for its breakers, with the log and the counter of their state changes. */
 interface Rules extends Policy {
@@ -117,12 +118,11 @@ const nameOf = (api: string, host: string) => `${api} ${host}`;
 function breakersOf({ endpoints, states, meters, status }: Services) {
   const before = states.keep(kept, '', () => new Map<string, Breaker>());
   const breakers = new Map<string, Breaker>();
-  for (const endpoint of endpoints.filter((each) => policyOf(each) !== undefined)) {
+  for (const endpoint of endpoints.filter((each) => policyOf(each) !== undefined))
     for (const host of basesOf(endpoint).map(hostOf)) {
       const name = nameOf(endpoint.api, host);
       breakers.set(name, before.get(name) ?? new Breaker(endpoint.api, host));
     }
-  }
   before.clear();
   for (const [name, each] of breakers) before.set(name, each);
   const all = [...breakers.values()];
@@ -134,9 +134,7 @@ function breakersOf({ endpoints, states, meters, status }: Services) {
     name: 'upstream_breaker_turns_total',
     help: 'Turns of breakers: open, half_open (one call tries whether the host is back), closed',
     labels: ['api', 'host', 'to'],
-    initial: all.flatMap(({ api, host }) =>
-      (['open', 'half_open', 'closed'] as const).map((to) => ({ api, host, to })),
-    ),
+    initial: all.flatMap(({ api, host }) => TURNS.map((to) => ({ api, host, to }))),
   });
   status.show('breakers', () => [...breakers].map(([name, { state }]) => ({ name, state })));
   return { breakers, turns };
