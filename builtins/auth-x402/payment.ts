@@ -22,9 +22,8 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
   if (!isSameHex(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
   const mismatch = (reason: string) => new Refusal(401, 'Payment does not match', { reason });
   if (receipt.status !== SUCCESS) throw mismatch('the transaction was reverted');
-  if (isZeroAddress(terms.token) ? !paysNative(mined, terms) : !paysToken(mined, terms)) {
+  if (isZeroAddress(terms.token) ? !paysNative(mined, terms) : !paysToken(mined, terms))
     throw mismatch('it does not pay this amount of this token to this recipient');
-  }
   if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');
 }
 

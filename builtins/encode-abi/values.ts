@@ -118,9 +118,8 @@ function scaled(
   if (exact === true && !isWhole(sum, times, count))
     throw new ValueError(`the number has a fraction, which ${type.name} cuts`, true);
   const integer = scaleToInteger(sum, times, count);
-  if (integer === undefined || integer < type.min || integer > type.max) {
+  if (integer === undefined || integer < type.min || integer > type.max)
     throw new ValueError(`the number is out of the range of ${type.name}`, true);
-  }
   if (integer === 0n && sum.digits !== '' && times?.digits !== '') onCutToZero?.();
   return integer;
 }

@@ -65,9 +65,8 @@ export function checkTls(endpoint: EndpointDraft, at: string): Finding[] {
   const { servername = '', ...pems } = tls;
   const { cert, key, ca } = pems;
   if (!/^https:/i.test(keys.url.of(endpoint) ?? '')) return [error(`${at}.tls`, 'needs an https URL')];
-  if ((cert === undefined) !== (key === undefined)) {
+  if ((cert === undefined) !== (key === undefined))
     return [error(`${at}.tls.${cert === undefined ? 'cert' : 'key'}`, 'is missing: cert and key go together')];
-  }
   if (isIP(servername) !== 0) return [error(`${at}.tls.servername`, 'must be a host name, not an address')];
   if (!/^[\w.-]*$/.test(servername))
     return [error(`${at}.tls.servername`, 'must be a host name, without scheme or port')];

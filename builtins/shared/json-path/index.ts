@@ -58,12 +58,10 @@ export function compilePath(
   origin: 'operator' | 'requester',
   placeholders = new Placeholders(),
 ): CompiledPath {
-  if (origin === 'requester' && text.length > MAX_REQUESTER_PATH) {
+  if (origin === 'requester' && text.length > MAX_REQUESTER_PATH)
     throw new PathError(`the path is longer than ${MAX_REQUESTER_PATH} characters`);
-  }
-  if (origin === 'requester' && SCRIPT.test(text.replace(QUOTED_TEXT, ''))) {
+  if (origin === 'requester' && SCRIPT.test(text.replace(QUOTED_TEXT, '')))
     throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
-  }
   const segments = parse(text, placeholders);
   const soles = segments.map(soleOf);
   const unfilled = finder(segments);
