@@ -26,6 +26,18 @@ describe('retry', async () => {
 
   const answers = (...handlers: Handler[]) => upstream.on('*', inTurn(...handlers));
   const asked = () => upstream.requests.length;
+  /** Asserts that the upstream is called so often by an endpoint until it has its answer. */
+  const succeeds = async (endpoint: string, calls: number, ...failing: Handler[]) => {
+    answers(...failing, faults.json(7));
+    assert.equal(await rawDataOf(await service.post(`api/${endpoint}`)), 7);
+    assert.equal(asked(), calls);
+  };
+  /** Asserts that the upstream is called so often by an endpoint, which gives up. */
+  const givesUp = async (endpoint: string, calls: number, ...failing: Handler[]) => {
+    answers(...failing, faults.json(7));
+    await assertRefused(await service.post(`api/${endpoint}`), 502, 'API call failed');
+    assert.equal(asked(), calls);
+  };
 
   const passing = {
     'a 500': faults.serverError(),
@@ -34,18 +46,11 @@ describe('retry', async () => {
     'an answer that is cut off': faults.closeHalfWay(),
     'no answer in the time of an attempt': faults.hang(),
   };
-  for (const [what, failing] of Object.entries(passing)) {
-    it(`calls again after ${what}`, async () => {
-      answers(failing, faults.json(7));
-      assert.equal(await rawDataOf(await service.post('api/e')), 7);
-      assert.equal(asked(), 2);
-    });
-  }
+  for (const [what, failing] of Object.entries(passing))
+    it(`calls again after ${what}`, () => succeeds('e', 2, failing));
 
   it('gives up after the attempts, with the last failure', async () => {
-    answers(faults.empty(429), faults.serverError(), faults.empty(503), faults.json(7));
-    await assertRefused(await service.post('api/e'), 502, 'API call failed');
-    assert.equal(asked(), 3);
+    await givesUp('e', 3, faults.empty(429), faults.serverError(), faults.empty(503));
     const { fields } = service.logs.findLast(({ message }) => message === 'API call failed') ?? assert.fail();
     assert.equal(fields.detail, 'upstream status 503');
   });
@@ -67,38 +72,25 @@ describe('retry', async () => {
     assert.ok(third - second >= 990, `${third - second} ms`);
   });
 
-  it('gives up at once where Retry-After is beyond the timeout', async () => {
-    answers((_req, res) => void res.writeHead(503, { 'Retry-After': '60' }).end(), faults.json(7));
-    await assertRefused(await service.post('api/e'), 502, 'API call failed');
-    assert.equal(asked(), 1);
-  });
+  it('gives up at once where Retry-After is beyond the timeout', () =>
+    givesUp('e', 1, (_req, res) => void res.writeHead(503, { 'Retry-After': '60' }).end()));
 
   it('does not call again after a 404, or after an answer that cannot be signed', async () => {
     const unusable = [faults.invalidJson(), faults.big(2 ** 20 + 1), faults.codedBytes('gzip', Buffer.from('7'))];
     for (const failing of [faults.empty(404), faults.empty(301), ...unusable]) {
       upstream.requests.splice(0);
-      answers(failing, faults.json(7));
-      await assertRefused(await service.post('api/e'), 502, 'API call failed');
-      assert.equal(asked(), 1);
+      await givesUp('e', 1, failing);
     }
   });
 
   it('repeats no other method than GET, unless the config allows it', async () => {
-    answers(faults.serverError(), faults.json(7));
-    await assertRefused(await service.post('api/posted'), 502, 'API call failed');
-    assert.equal(asked(), 1);
-    answers(faults.serverError(), faults.json(7));
-    assert.equal(await rawDataOf(await service.post('api/allowed')), 7);
-    assert.equal(asked(), 3);
+    await givesUp('posted', 1, faults.serverError());
+    await succeeds('allowed', 3, faults.serverError());
   });
 
   it('calls again only after the failures that the config names', async () => {
-    answers(faults.serverError(), faults.json(7));
-    await assertRefused(await service.post('api/timeouts'), 502, 'API call failed');
-    assert.equal(asked(), 1);
-    answers(faults.hang(), faults.json(7));
-    assert.equal(await rawDataOf(await service.post('api/timeouts')), 7);
-    assert.equal(asked(), 3);
+    await givesUp('timeouts', 1, faults.serverError());
+    await succeeds('timeouts', 3, faults.hang());
   });
 
   it('stops when the client leaves', async () => {
