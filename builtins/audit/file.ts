@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../lib/time.ts';
-import type { Log } from '../../plugins-sdk/index.ts';
+import type { Log, Services } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { codeOf, explained } from '../shared/file-faults.ts';
 
@@ -20,19 +20,12 @@ const SETTLE_MS = 20;
 const LINE_FEED = 10;
 const BRACE = 0x7b;
 
-/** The file and the reports of an audit record. */
-export interface AuditFileOptions {
-  readonly path: string;
-  /** Whether lines count as written only when they are on disk (fsync). */
-  readonly sync: boolean;
-  readonly log: Log;
-  /** Counts lines. */
-  readonly counted: Measure<'outcome'>;
-}
-
 /** A file to which lines are appended after their requests. Lines beyond what may wait are dropped, and counted. */
 export class AuditFile {
-  readonly #options: AuditFileOptions;
+  readonly #path: string;
+  readonly #sync: boolean;
+  readonly #log: Log;
+  readonly #counted: Measure<'outcome'>;
   readonly #waiting: string[] = [];
   readonly #closing = new AbortController();
   #characters = 0;
@@ -40,8 +33,14 @@ export class AuditFile {
   /** Lines lost since the last successful write; undefined while writes succeed. */
   #lostInOutage: number | undefined;
 
-  constructor(options: AuditFileOptions) {
-    this.#options = options;
+  /** @param sync whether lines count as written only when they are on disk (fsync). */
+  constructor({ log, meters }: Services, path: string, sync: boolean) {
+    this.#path = path;
+    this.#sync = sync;
+    this.#log = log;
+    const initial = ['written', 'lost'].map((outcome) => ({ outcome }));
+    const help = 'Lines of the audit record: written, or lost since they could not be written in time';
+    this.#counted = meters.counter({ name: 'audit_lines_total', help, labels: ['outcome'], initial });
   }
 
   /** Whether the last write has failed. */
@@ -51,9 +50,10 @@ export class AuditFile {
 
   /** Checks that the file can be written and holds an audit record. @throws Error that says what is wrong with the path. */
   async start(): Promise<void> {
-    const { path } = this.#options;
+    const path = this.#path;
     await explained(FIELD, path, async () => {
-      const begin = await withFile(path, (file) => byteAt(file, 0));
+      await using file = await opened(path);
+      const begin = await byteAt(file, 0);
       if (begin !== undefined && begin !== BRACE)
         throw new Error(
           `${FIELD}: ${path} has something else in it, which does not begin with "{": choose another file`,
@@ -73,13 +73,12 @@ export class AuditFile {
 
   /** Writes the remaining lines, within 3 seconds. */
   async close(): Promise<void> {
-    const { log, path, counted } = this.#options;
     this.#closing.abort();
     await withTimeout(CLOSE_TIMEOUT_MS, Promise.resolve(this.#working), () => undefined);
     const lost = this.#waiting.length;
     if (lost === 0) return;
-    counted({ outcome: 'lost' }, lost);
-    log.error('the end of the audit record is lost', { path, lost });
+    this.#counted({ outcome: 'lost' }, lost);
+    this.#log.error('the end of the audit record is lost', { path: this.#path, lost });
   }
 
   /** Writes until no line waits; once the service stops, it makes one more attempt. */
@@ -95,66 +94,60 @@ export class AuditFile {
   }
 
   async #write(): Promise<void> {
-    const { path, sync, log, counted } = this.#options;
+    const path = this.#path;
+    const waiting = this.#waiting;
     try {
-      while (this.#waiting.length > 0) {
-        const written = await append(path, this.#waiting, sync);
-        for (const line of this.#waiting.splice(0, written)) this.#characters -= line.length;
-        counted({ outcome: 'written' }, written);
+      while (waiting.length > 0) {
+        const written = await append(path, waiting, this.#sync);
+        for (const line of waiting.splice(0, written)) this.#characters -= line.length;
+        this.#counted({ outcome: 'written' }, written);
       }
-      if (this.isFailing) log.warn('the audit record is written again', { path, lost: this.#lostInOutage });
+      if (this.isFailing) this.#log.warn('the audit record is written again', { path, lost: this.#lostInOutage });
       this.#lostInOutage = undefined;
     } catch (error) {
       if (this.isFailing) return;
       this.#lostInOutage = 0;
-      log.error('the audit record cannot be written', { path, error: codeOf(error), waiting: this.#waiting.length });
+      this.#log.error('the audit record cannot be written', { path, error: codeOf(error), waiting: waiting.length });
     }
   }
 
   #lose(): void {
-    const { log, path, counted } = this.#options;
     if (!this.#lostInOutage) {
-      const waiting = this.#waiting.length;
-      log.error('lines of the audit record are lost: no more of them can wait', { path, waiting });
+      const fields = { path: this.#path, waiting: this.#waiting.length };
+      this.#log.error('lines of the audit record are lost: no more of them can wait', fields);
     }
     this.#lostInOutage = (this.#lostInOutage ?? 0) + 1;
-    counted({ outcome: 'lost' }, 1);
+    this.#counted({ outcome: 'lost' }, 1);
   }
 }
 
-/** Opens the file for each use, so that a log rotator may move it away. */
-async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>): Promise<T> {
-  const file = await open(path, 'a+', 0o600);
-  try {
-    return await run(file);
-  } finally {
-    await file.close();
-  }
+/** Opens the file, for one use only, so that a log rotator may move it away. */
+function opened(path: string): Promise<FileHandle> {
+  return open(path, 'a+', 0o600);
 }
 
 /** Appends lines. @returns how many are whole in the file, if the system took only a part. @throws Error of the system. */
-function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
-  return withFile(path, async (file) => {
-    const begin = (await isCutShort(file)) ? '\n' : '';
-    const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
-    // One write is not mixed with writes of other processes.
-    const { bytesWritten } = await file.write(bytes);
-    if (sync) await file.datasync();
-    return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
-  });
+async function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
+  await using file = await opened(path);
+  const begin = (await isCutShort(file)) ? '\n' : '';
+  const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
+  // One write is not mixed with writes of other processes.
+  const { bytesWritten } = await file.write(bytes);
+  if (sync) await file.datasync();
+  return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
 }
 
-/** Returns whether the last line lacks its line feed, by any process's write. A file that still grows has a write under way. */
-async function isCutShort(file: FileHandle): Promise<boolean> {
-  let before: number | undefined;
-  for (;;) {
-    const { size } = await file.stat();
-    const last = await byteAt(file, size - 1);
-    if (last === undefined || last === LINE_FEED) return false;
-    if (size === before) return true;
-    before = size;
-    await sleep(SETTLE_MS);
-  }
+/**
+ * Returns whether the last line lacks its line feed, by any process's write. A file that still grows has a write under way.
+ * @param before the size at the last look.
+ */
+async function isCutShort(file: FileHandle, before?: number): Promise<boolean> {
+  const { size } = await file.stat();
+  const last = await byteAt(file, size - 1);
+  if (last === undefined || last === LINE_FEED) return false;
+  if (size === before) return true;
+  await sleep(SETTLE_MS);
+  return isCutShort(file, size);
 }
 
 async function byteAt(file: FileHandle, position: number): Promise<number | undefined> {

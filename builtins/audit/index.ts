@@ -1,15 +1,16 @@
 import { closedObject, optionalKey } from '../../plugins-sdk/config.ts';
 import {
+  clientName,
   definePlugin,
   type Exchange,
   type Services,
   type SignedResponse,
-  type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { signedFacts } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
+import { payment } from '../shared/payment-mark.ts';
 import { AuditFile } from './file.ts';
-import { lineOf } from './line.ts';
 
 const AuditSchema = closedObject(
   {
@@ -26,36 +27,38 @@ const auditKey = optionalKey('settings', 'audit', AuditSchema);
 
 /** Answers of requests whose outcome is not known yet. */
 const passed = new WeakMap<Exchange, Set<SignedResponse>>();
-
-/** Makes the hooks. @param record called once for each answer that a request got. */
-function hooksFor(record: (answer: SignedResponse, exchange: Exchange, isGiven: boolean) => void): Taps {
-  return {
-    answer: async (_, exchange, { next }) => {
-      const answer = await next();
-      if (exchange.outcome === undefined) passed.set(exchange, new Set(passed.get(exchange)).add(answer));
-      // The client has left, or the mode has given up.
-      else record(answer, exchange, false);
-      return answer;
-    },
-    concluded: (outcome, exchange) => {
-      const given = outcome.kind === 'signed' ? outcome.response : undefined;
-      const answers = new Set(passed.get(exchange));
-      if (given !== undefined) answers.add(given);
-      for (const answer of answers) record(answer, exchange, answer === given);
-    },
-  };
-}
+/** Answers that have a line already; a cached answer is given again, also after a reload. */
+const recorded = new WeakSet<SignedResponse>();
 
 const kept = new StateKey<AuditFile>('audit record');
 
-function fileFor({ states, log, meters }: Services, path: string, sync: boolean): AuditFile {
-  const initial = ['written', 'lost'].map((outcome) => ({ outcome }));
-  const help = 'Lines of the audit record: written, or lost since they could not be written in time';
-  const counted = meters.counter({ name: 'audit_lines_total', help, labels: ['outcome'], initial });
-  const file = states.keep(kept, `${path} ${sync}`, () => new AuditFile({ path, sync, log, counted }));
+function fileFor(services: Services, path: string, sync: boolean): AuditFile {
+  const { states, meters } = services;
+  const file = states.keep(kept, `${path} ${sync}`, () => new AuditFile(services, path, sync));
   const failing = { name: 'audit_failing', help: '1 while the audit record cannot be written, else 0' };
   meters.gauge({ ...failing, across: 'max' }, () => Number(file.isFailing));
   return file;
+}
+
+/**
+ * Returns the members of an answer's line.
+ * @param isGiven whether the client gets the answer; otherwise it was signed and then withheld.
+ */
+function lineOf(answer: SignedResponse, exchange: Exchange, isGiven: boolean) {
+  const { isMadeHere, endpointId, requestHash, digest, timestamp, signers = [] } = signedFacts(answer) ?? {};
+  const { requestId, endpoint } = exchange;
+  const [signer, ...others] = signers;
+  const isAgain = !isMadeHere || recorded.has(answer);
+  recorded.add(answer);
+  return {
+    ...{ requestId, endpoint: `${endpoint.api}/${endpoint.name}` },
+    ...{ endpointId, requestHash, digest, timestamp, signer },
+    alsoSignedBy: others.length === 0 ? undefined : others,
+    client: clientName.get(exchange),
+    payment: payment.get(exchange),
+    again: isAgain || undefined,
+    given: isGiven && undefined,
+  };
 }
 
 /** Records a line for each signed answer of a request in a file, which is written after the requests. */
@@ -64,17 +67,32 @@ export const audit = definePlugin({
   keys: [auditKey],
   changesAnswers: false,
   setup(services) {
-    const { config, now } = services;
-    const settings = auditKey.in(config);
+    const settings = auditKey.in(services.config);
     if (settings === undefined) return {};
-    const { path, values: withAnswer = false, sync = false } = settings;
+    const { path, values = false, sync = false } = settings;
     const file = fileFor(services, services.path(path), sync);
+    const record = (answer: SignedResponse, exchange: Exchange, isGiven: boolean) => {
+      const time = new Date(services.now()).toISOString();
+      const json = JSON.stringify({ time, ...lineOf(answer, exchange, isGiven) });
+      file.add(values ? `${json.slice(0, -1)},"answer":${answer.json}}` : json);
+    };
     return {
       start: () => file.start(),
-      hooks: hooksFor((answer, exchange, isGiven) => {
-        const line = lineOf(answer, exchange, { now: now(), isGiven, withAnswer });
-        if (line !== undefined) file.add(line);
-      }),
+      hooks: {
+        answer: async (_, exchange, { next }) => {
+          const answer = await next();
+          if (exchange.outcome === undefined) passed.set(exchange, new Set(passed.get(exchange)).add(answer));
+          // The client has left, or the mode has given up.
+          else record(answer, exchange, false);
+          return answer;
+        },
+        concluded: (outcome, exchange) => {
+          const given = outcome.kind === 'signed' ? outcome.response : undefined;
+          const answers = new Set(passed.get(exchange));
+          if (given !== undefined) answers.add(given);
+          for (const answer of answers) record(answer, exchange, answer === given);
+        },
+      },
     };
   },
 });
