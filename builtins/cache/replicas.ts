@@ -54,17 +54,23 @@ export class ReplicaAnswers {
   async search(key: string, maxAge: number, question: Question, { endpoint, clientSignal }: Asking): Promise<Search> {
     const longestWait = longestWaitOf(endpoint);
     const began = performance.now();
-    const look = async () => this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, question });
+    let unlock: Search['unlock'];
     try {
       for (;;) {
-        const found = await look();
-        if (found !== undefined) return { found };
-        const unlock = await this.#lock(key, maxAge, longestWait);
-        if (unlock !== undefined) return await again(look, unlock);
+        const found = this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, question });
+        if (found !== undefined) {
+          unlock?.();
+          return { found };
+        }
+        if (unlock !== undefined) return { unlock };
+        unlock = await this.#lock(key, maxAge, longestWait);
+        // Under the lock it looks again: another process may have stored the answer and released the lock since the last look.
+        if (unlock !== undefined) continue;
         if (performance.now() - began >= longestWait || clientSignal.aborted) return {};
         await setTimeout(POLL_INTERVAL_MS);
       }
     } catch {
+      unlock?.();
       return {};
     }
   }
@@ -129,15 +135,4 @@ export class ReplicaAnswers {
       return undefined;
     }
   }
-}
-
-/** Looks again under the lock: another process may have stored the answer and released the lock since the last look. */
-async function again(look: () => Promise<Search['found']>, unlock: () => void): Promise<Search> {
-  const found = await look().catch((error: unknown) => {
-    unlock();
-    throw error;
-  });
-  if (found === undefined) return { unlock };
-  unlock();
-  return { found };
 }
