@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 type Headers = Readonly<Record<string, string>>;
 
 /** The cache's name in `Cache-Status` (RFC 9211). */
@@ -13,19 +15,15 @@ export const missed = statusOf('fwd=miss');
 /** The headers of an answer that was made for another request at the same time. */
 export const collapsed = statusOf('fwd=miss; collapsed');
 
-/** Most header objects that are kept. A frozen one is checked only once, and the check costs more than all else here. */
-const MOST_HITS = 1000;
-const hits = new Map<number, Headers>();
+/** Headers of hits, by seconds. A frozen object is checked only once, and the check costs more than all else here. */
+const hits = new LRUCache<number, Headers>({
+  max: 1000,
+  memoMethod: (seconds) => statusOf(`hit; ttl=${seconds}`),
+});
 
 /** Returns the headers of a cached answer. @param milliseconds until it expires. */
 export function hit(milliseconds: number): Headers {
-  const seconds = Math.floor(milliseconds / 1000);
-  const known = hits.get(seconds);
-  if (known !== undefined) return known;
-  if (hits.size >= MOST_HITS) hits.clear();
-  const headers = statusOf(`hit; ttl=${seconds}`);
-  hits.set(seconds, headers);
-  return headers;
+  return hits.memo(Math.floor(milliseconds / 1000));
 }
 
 /** Returns the headers of an expired answer, for lack of a new one. @param milliseconds since it expired. */
