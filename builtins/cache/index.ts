@@ -95,8 +95,6 @@ interface Cache {
   readonly count: ReturnType<typeof lookupsIn>;
 }
 
-type Work = Flight<Question, SignedResponse>;
-
 /** A lookup that found nothing in this process. */
 interface Miss {
   readonly key: string;
@@ -105,18 +103,16 @@ interface Miss {
   readonly report: Note;
 }
 
-/** The search of a process that shares its answers with no other. */
-const ALONE: Search = {};
-
 /** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
 function fetching({ entries, replicas }: Cache) {
   const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
     const staleFor = Math.max(terms.staleIfError, terms.staleWhileRevalidate);
     entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
   };
-  return async (miss: Miss, flight: Work): Promise<SignedResponse> => {
+  return async (miss: Miss, flight: Flight<Question, SignedResponse>): Promise<SignedResponse> => {
     const { key, terms, question } = miss;
-    const { found, unlock } = replicas ? await replicas.search(key, terms.maxAge, question, flight.exchange) : ALONE;
+    const searched = await replicas?.search(key, terms.maxAge, question, flight.exchange);
+    const { found, unlock }: Search = searched ?? {};
     if (found !== undefined) {
       miss.report('hit', hit(found.ttl));
       keep(miss, found.value, found.ttl, BORROWED_MS);
