@@ -44,14 +44,14 @@ function headerOf({ headers }: AskedResponse, name: string): string | undefined 
 }
 
 /** Makes a tool's result: the signed answer, or a refusal; a payment's terms are an object, other refusals a text. */
-function resultOf(response: AskedResponse, { verification }: EndpointTool): CallToolResult {
+function resultOf(response: AskedResponse, { tool }: EndpointTool): CallToolResult {
   const { status, body } = response;
   const settlement = headerOf(response, 'payment-response');
   const paid = settlement !== undefined && {
     [SETTLEMENT]: Object(jsonIn(Buffer.from(settlement, 'base64').toString())),
   };
   if (status === 200) {
-    const _meta = { [`${META}/verification`]: verification, ...paid };
+    const _meta = { ...tool._meta, ...paid };
     return { content: [{ type: 'text', text: body }], structuredContent: JSON.parse(body), _meta };
   }
   const said: Readonly<Record<string, unknown>> = Object(jsonIn(body));

@@ -16,7 +16,6 @@ export const META = 'signed-data-proxy';
 export interface EndpointTool {
   readonly endpoint: Endpoint;
   readonly tool: Tool;
-  readonly verification: OpenApiObject;
 }
 
 /** Replaces a schema's references by their targets, so that it needs no other document. */
@@ -96,7 +95,6 @@ export function toolsOf(endpoints: readonly Endpoint[], { describe, node }: Serv
     const { description: said } = endpoint.block;
     const about = typeof said === 'string' && said !== '' ? sentenceOf(said) : '';
     const texts = [about, encodingText(endpoint), accessText(endpoint, description)];
-    const verification = verificationOf(endpoint, node);
     const tool: Tool = {
       name: toolName(endpoint),
       title: labelOf(endpoint),
@@ -104,8 +102,8 @@ export function toolsOf(endpoints: readonly Endpoint[], { describe, node }: Serv
       inputSchema: inputSchema(endpoint, description),
       outputSchema: outputSchema(endpoint, description),
       annotations: { readOnlyHint: (keys.method.of(endpoint) ?? 'GET') === 'GET', openWorldHint: true },
-      _meta: { [`${META}/verification`]: verification },
+      _meta: { [`${META}/verification`]: verificationOf(endpoint, node) },
     };
-    return { endpoint, tool, verification };
+    return { endpoint, tool };
   });
 }
