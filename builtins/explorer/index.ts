@@ -32,16 +32,13 @@ export const explorer = definePlugin({
     const openapi = Boolean(openapiKey.in(config));
     const described = describe();
     const shown = endpoints.map((endpoint) => publicEndpoint(endpoint, described));
-    let reply: HttpResponse | undefined;
-    const handle = () => {
-      if (reply === undefined) throw new Error('the explorer was not started');
-      return reply;
-    };
+    let reply: HttpResponse;
     return {
       start: async () => {
         reply = pageReply(await readTemplate(), { node, openapi, title, description, endpoints: shown });
       },
-      routes: [{ method: 'GET', path: '/', admit: true, handle }],
+      // Nothing is asked before the start.
+      routes: [{ method: 'GET', path: '/', admit: true, handle: () => reply }],
     };
   },
 });

@@ -19,13 +19,11 @@ export const mcp = definePlugin({
     const settings = settingsIn(services.config);
     if (settings === undefined) return {};
     const { path } = settings;
-    let answer: Awaited<ReturnType<typeof openMcp>> | undefined;
+    let answer: Awaited<ReturnType<typeof openMcp>>;
     const messages: Route = {
       ...{ method: 'POST', path, admit: 'asked', maxBody: BODY_LIMIT },
-      handle: (request, exchange) => {
-        if (answer === undefined) throw new Error('mcp was not started');
-        return answer(request, exchange);
-      },
+      // Nothing is asked before the start.
+      handle: (request, exchange) => answer(request, exchange),
     };
     return {
       start: async () => {
