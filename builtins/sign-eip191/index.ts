@@ -41,6 +41,11 @@ const signaturesKey = optionalKey(
   Type.Boolean({ description: 'Adds the signatures of the signer and of settings.signer.next; default false' }),
 );
 
+/** Whether answers of an endpoint list the signatures of all signers. */
+function isListed(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): boolean {
+  return signaturesKey.of(endpoint) === true;
+}
+
 /** Finds a next signer that is the current one, which would rotate nothing, and one whose signatures no endpoint shows. */
 function checkNext({ config, endpoints }: CheckContext): Finding[] {
   const [current, next] = signersIn(config).map(([, own]) => own);
@@ -48,7 +53,7 @@ function checkNext({ config, endpoints }: CheckContext): Finding[] {
   const at = 'settings.signer.next';
   const [own, other] = [current, next].map(({ address }) => String(address ?? '').toLowerCase());
   const same = own !== '' && own === other;
-  const asked = endpoints.some((endpoint) => signaturesKey.of(endpoint) === true);
+  const asked = endpoints.some(isListed);
   return [
     ...(same ? [error(`${at}.address`, 'is that of the signer that signs already')] : []),
     ...(asked ? [] : [warning(at, 'signs no answer: no API and no endpoint has "signatures: true"')]),
@@ -90,7 +95,7 @@ function entryOf(
 /** Makes the function that signs answers and the statements attached to them, and nothing else. */
 function signingBy(endpoints: readonly Endpoint[], current: Signatory, next: Signatory | undefined) {
   const idOf = perEndpoint(endpoints, ({ id }) => toBytes(id));
-  const wantsAll = perEndpoint(endpoints, (endpoint) => signaturesKey.of(endpoint) ?? false);
+  const wantsAll = perEndpoint(endpoints, isListed);
   return (request: SignRequest, exchange: Exchange): Signed | Promise<Signed> => {
     const { endpoint } = exchange;
     const attached = request.statements?.map(({ typed }) => typed as Statement) ?? [];
@@ -117,7 +122,7 @@ function dependencyOn({ role, type }: SignerInUse, signer: RemoteSigner): Depend
   return {
     name: `${isNext ? 'next signer' : 'signer'} ${type}`,
     isAvailable: () => signer.isAvailable,
-    isNeeded: (endpoint) => !isNext || signaturesKey.of(endpoint) === true,
+    isNeeded: (endpoint) => !isNext || isListed(endpoint),
   };
 }
 
@@ -180,8 +185,7 @@ export function signEip191(signing?: Signing): Definition {
     },
     signerAddress: (_, whole) => required().opened(whole).current.signer.address,
     check: checkNext,
-    openapi: ({ config, endpoints }) =>
-      describeSigning(config, (endpoint) => signaturesKey.of(endpoint) === true, endpoints),
+    openapi: ({ config, endpoints }) => describeSigning(config, endpoints.some(isListed)),
     setup: (services) => behaviour(services, required()),
   });
 }

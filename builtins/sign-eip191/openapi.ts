@@ -1,4 +1,3 @@
-import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { signersIn } from '../../plugins-sdk/signing.ts';
 
@@ -51,18 +50,14 @@ const FAILURES = {
   503: { description: 'Too much is asked of the signer already', errors: ['Server busy'] },
 };
 
-/** Describes what signing adds to the document. */
-export function describeSigning(
-  config: Readonly<Record<string, unknown>>,
-  wantsAll: (endpoint: Endpoint) => boolean,
-  endpoints: readonly Endpoint[],
-): OpenApiPart {
+/** Describes what signing adds to the document. @param isListed whether an endpoint shows the signatures of all signers. */
+export function describeSigning(config: Readonly<Record<string, unknown>>, isListed: boolean): OpenApiPart {
   const isRemote = signersIn(config).some(([, { type }]) => type !== 'environment');
   const { signed } = eip191Part;
   const signatures = { type: 'array', description: 'Of the signer, and of the one that comes next', items: ENTRY };
   return {
     ...eip191Part,
-    ...(endpoints.some(wantsAll) && { signed: { ...signed, optional: { signatures } } }),
+    ...(isListed && { signed: { ...signed, optional: { signatures } } }),
     ...(isRemote && { operation: () => ({ failures: FAILURES }) }),
   };
 }
