@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
-import type { ClientBuckets, TokenTake } from '../../lib/bounded/token-buckets.ts';
+import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, error, type Finding, isHeaderValue, warning } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
@@ -76,13 +76,6 @@ function isKey(key: Buffer, given: Buffer): boolean {
   return timingSafeEqual(key, isAsLong ? given : key) && isAsLong;
 }
 
-interface Accepted {
-  readonly bytes: Buffer;
-  readonly name?: string | undefined;
-  /** The client's limit, if it has one; all keys of the client share a bucket. */
-  readonly limit?: KeyLimit & { readonly buckets: ClientBuckets };
-}
-
 const LIMITED = 'this client has sent more than the rateLimit of its key lets in';
 const headers = limitHeaders('api keys');
 
@@ -91,9 +84,10 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
   const buckets = bucketsOf(services);
   const areLimitsShown = tellsIn(services.config);
   const accepted = perMethod(services.endpoints, 'apiKey', schema, ({ keys }) =>
-    keys.map(named).map(({ key, name, rateLimit }): Accepted => {
-      if (name === undefined || rateLimit === undefined) return { bytes: Buffer.from(key), name };
-      return { bytes: Buffer.from(key), name, limit: { ...rateLimit, buckets: buckets(rateLimit) } };
+    keys.map(named).map(({ key, name, rateLimit }) => {
+      // All keys of a client share a bucket.
+      const limit = rateLimit && { ...rateLimit, buckets: buckets(rateLimit) };
+      return { bytes: Buffer.from(key), name, limit };
     }),
   );
   return (method: AuthMethod, exchange: Exchange): true | Promise<true> => {
@@ -119,8 +113,8 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
 
 /** Returns the keys with a name that any of the endpoints accepts. */
 function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
-  const methods = new Set(endpoints.flatMap(({ auth }) => auth));
-  return [...methods].flatMap(({ type, ...method }) =>
+  const methods = endpoints.flatMap(({ auth }) => auth);
+  return methods.flatMap(({ type, ...method }) =>
     type === 'apiKey' && Check(schema, method) ? method.keys.filter((key) => typeof key !== 'string') : [],
   );
 }
@@ -141,11 +135,10 @@ export const authApiKey = definePlugin({
   credentials: [NAME],
   exposes: LIMIT_HEADERS,
   check({ endpoints }) {
-    const found = endpoints.flatMap((endpoint) => authObjects(endpoint, 'apiKey', schema));
-    // Endpoints share the objects of their API, each of which is checked once.
-    const objects = new Map(found.map((object) => [object.method, object]));
+    const objects = endpoints.flatMap((endpoint) => authObjects(endpoint, 'apiKey', schema));
     const limits = new Map<string, KeyLimit | undefined>();
-    return [...objects.values()].flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
+    // Endpoints share the objects of their API, so a finding may come up several times.
+    return objects.flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
   },
   openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
   setup(services) {

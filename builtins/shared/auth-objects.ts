@@ -1,15 +1,13 @@
-import type { Static, TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { authPath, checkAddress, type EndpointDraft, error, type Finding } from '../../plugins-sdk/config.ts';
 
 /** Returns an endpoint's valid auth objects of one type, each with its config path. */
 export function authObjects<S extends TSchema>(endpoint: EndpointDraft, wanted: string, schema: S) {
-  return endpoint.auth.flatMap((method, index) => {
-    const { type, ...rest } = method;
-    const isWanted = type === wanted && Check(schema, rest);
-    return isWanted ? [{ method, terms: rest as Static<S>, at: authPath(endpoint, index) }] : [];
-  });
+  return endpoint.auth.flatMap(({ type, ...terms }, index) =>
+    type === wanted && Check(schema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
+  );
 }
 
 /** Returns whether an address is the zero address. */
