@@ -148,7 +148,7 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     const facts = { transaction: proof.txHash, payer: signer };
     // The name has the signer in it: a proof that the payer did not sign cannot even hold the payment, and so block the payer.
     const ticket = ticketFor(`${proof.txHash}:${signer}`, aboutOf(facts, exchange, termsOf(method), now()));
-    const bought = await redemptions.redeem({ ticket, verify, isOver });
+    const bought = await redemptions.redeem(ticket, verify, isOver);
     redeemed.set(exchange, { ...bought, answered: debts.owe(lostOf(ticket)) });
     paidBy.set(exchange, { network: ticket.about.network, ...facts });
     reports.tell(ticket.about, exchange.endpoint, 'redeemed');

@@ -7,16 +7,6 @@ import { lifeUntil, type Mark, MOST_REFUNDS, type Ticket } from '../shared/payme
 import { type Payments, refusalOf, unavailable } from '../shared/payments.ts';
 import type { Ledger } from './ledger.ts';
 
-/** A payment that a request is about to redeem. */
-export interface Claimed {
-  /** The hold on the payment, whose name is the transaction and its payer. */
-  readonly ticket: Ticket;
-  /** Looks up and checks the payment, while no other request can redeem it. @throws Refusal 401 */
-  verify(): Promise<Mined>;
-  /** Whether the request is over: its budget has ended, or its client has left. */
-  isOver(): boolean;
-}
-
 export interface RedemptionsOptions {
   readonly payments: Payments;
   readonly ledger: Ledger;
@@ -81,10 +71,13 @@ export class Redemptions {
 
   /**
    * Holds, verifies and redeems a payment.
+   * @param ticket the hold on the payment, whose name is the transaction and its payer.
+   * @param verify looks up and checks the payment, while no other request can redeem it; throws Refusal 401.
+   * @param isOver whether the request is over: its budget has ended, or its client has left.
    * @returns the redeemed payment; end it by {@link spent} or {@link refund}.
    * @throws Refusal 401; the payment is then as it was.
    */
-  async redeem({ ticket, verify, isOver }: Claimed): Promise<Redeemed> {
+  async redeem(ticket: Ticket, verify: () => Promise<Mined>, isOver: () => boolean): Promise<Redeemed> {
     const { payments, ledger, stateEngine, now } = this.#options;
     const [doubt] = stateEngine?.doubts() ?? [];
     if (doubt !== undefined) throw unavailable(doubt, 'engine');

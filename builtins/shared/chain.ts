@@ -63,14 +63,6 @@ export interface Mined {
   readonly minedAt: number;
 }
 
-/** The chain that a transaction must be part of, and how deep. */
-export interface Part {
-  /** The chain ID. */
-  readonly network: number;
-  /** Blocks since the transaction, its own included; default 1. */
-  readonly confirmations?: number | undefined;
-}
-
 /** Checks a value of type `T`. */
 export type Shape<T> = { Check(value: unknown): value is T };
 /** Asks a node one question and checks the shape of its answer. */
@@ -103,12 +95,13 @@ export function blockAt(ask: Ask, at: string) {
 /**
  * Finds a mined transaction. It checks the node's chain ID each time, in parallel, which costs no time.
  *
+ * @param confirmations of the second argument: blocks since the transaction, its own included. Its `network` is the chain ID.
  * @returns undefined for a transaction that is unknown, pending, without enough confirmations, or in a block outside the chain.
  * @throws JsonRpcFailure
  */
 export async function findMined(
   rpc: JsonRpc,
-  { network, confirmations = 1 }: Part,
+  { network, confirmations = 1 }: { readonly network: number; readonly confirmations?: number | undefined },
   txHash: Hex,
   limits: JsonRpcLimits,
 ): Promise<Mined | undefined> {

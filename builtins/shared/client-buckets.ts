@@ -148,13 +148,10 @@ export const headersKey = optionalKey(
   }),
 );
 
-/** The state of one limit, a token bucket, for one client. */
-export interface LimitState {
+/** The state of one limit, a token bucket, for one client. Its `window` is in milliseconds. */
+export interface LimitState extends BucketLimit {
   /** The limit's name in the headers: letters only, nothing of a client or of the config. */
   readonly name: 'address' | 'key';
-  readonly max: number;
-  /** Milliseconds in which `max` requests are allowed. */
-  readonly window: number;
   /** Tokens that are missing from the client's bucket. */
   readonly used: number;
 }

@@ -30,11 +30,14 @@ export interface About {
   readonly requestId: string;
   /** `<api>/<endpoint>` */
   readonly endpoint: string;
+  /** CAIP-2, such as `eip155:8453`. */
   readonly network: string;
   readonly asset: string;
   readonly amount: string;
   readonly payer: string;
+  /** The nonce of the payer's authorisation. */
   readonly nonce?: string;
+  /** The hash of the paying transaction, once it is known. */
   readonly transaction?: string;
   readonly recipient?: string;
   /** Unix seconds. */
@@ -102,16 +105,7 @@ export function heldIn(text: string | undefined, { payment, token, about }: Tick
   return JSON.stringify({ ...held, ...(before && { before }) });
 }
 
-/** The identity of a payment, for records of requests. */
-export interface PaymentFacts {
-  /** CAIP-2, such as `eip155:8453`. */
-  readonly network: string;
-  readonly payer: string;
-  /** The hash of the paying transaction, once it is known. */
-  readonly transaction?: string;
-  /** The nonce of the payer's authorisation. */
-  readonly nonce?: string;
-}
-
 /** The payment of a request, for its records. The plugin that takes it sets this, and again when more is known. */
-export const payment = new ContextKey<PaymentFacts>('payment', { logged: true });
+export const payment = new ContextKey<Pick<About, 'network' | 'payer' | 'transaction' | 'nonce'>>('payment', {
+  logged: true,
+});

@@ -69,7 +69,7 @@ function minedAt(time: number): () => Promise<Mined> {
 const LOST = 'a payment could not be given back: its payer has paid for nothing';
 
 function claimed(verify: () => Promise<Mined>, isOver = () => false) {
-  return { ticket: ticketOf('0x01'), verify, isOver };
+  return [ticketOf('0x01'), verify, isOver] as const;
 }
 
 async function outcome(work: Promise<unknown>): Promise<string> {
@@ -92,7 +92,7 @@ async function heldAndAway(t: TestContext) {
     engine.isAway = true;
     return paid();
   };
-  assert.equal(await outcome(redemptions.redeem(claimed(away))), UNAVAILABLE);
+  assert.equal(await outcome(redemptions.redeem(...claimed(away))), UNAVAILABLE);
   return { engine, replica, pass, lines, redemptions, paid };
 }
 
@@ -105,20 +105,20 @@ describe('a redemption whose engine fails at one command', () => {
         const redemptions = await started();
         const paid = minedAt(clock.now);
         Object.assign(engine, { commands: 0, failsAt, isDone });
-        assert.equal(await outcome(redemptions.redeem(claimed(paid))), UNAVAILABLE);
+        assert.equal(await outcome(redemptions.redeem(...claimed(paid))), UNAVAILABLE);
         await pass(1000);
-        assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
+        assert.equal(await outcome(replica().redeem(...claimed(paid))), 'done');
         for (const one of [redemptions, replica()])
-          assert.equal(await outcome(one.redeem(claimed(paid))), 'Payment already used');
+          assert.equal(await outcome(one.redeem(...claimed(paid))), 'Payment already used');
       });
 
   it('and stays away: the payment is given back once it is there again', async (t) => {
     const { engine, replica, pass, lines, paid } = await heldAndAway(t);
     for (let seconds = 0; seconds < 10; seconds++) await pass(1000);
     engine.isAway = false;
-    assert.equal(await outcome(replica().redeem(claimed(paid))), 'Payment already used');
+    assert.equal(await outcome(replica().redeem(...claimed(paid))), 'Payment already used');
     await pass(1000);
-    assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
+    assert.equal(await outcome(replica().redeem(...claimed(paid))), 'done');
     assert.deepEqual(lines, []);
   });
 
@@ -131,15 +131,15 @@ describe('a redemption whose engine fails at one command', () => {
       engine.late = undefined;
       await pass(1000);
     };
-    assert.equal(await outcome(redemptions.redeem(claimed(paid))), UNAVAILABLE);
-    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'done');
-    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'Payment already used');
+    assert.equal(await outcome(redemptions.redeem(...claimed(paid))), UNAVAILABLE);
+    assert.equal(await outcome(redemptions.redeem(...claimed(paid))), 'done');
+    assert.equal(await outcome(redemptions.redeem(...claimed(paid))), 'Payment already used');
   });
 
   it('and never comes back: that is in the log', async (t) => {
     const { clock, engine, started, pass, lines } = setUp(t);
     const redemptions = await started();
-    const ticket = await redemptions.redeem(claimed(minedAt(clock.now)));
+    const ticket = await redemptions.redeem(...claimed(minedAt(clock.now)));
     engine.isAway = true;
     assert.equal(await redemptions.refund(ticket, true), true);
     for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
@@ -154,7 +154,7 @@ describe('a redemption whose engine fails at one command', () => {
       const { clock, engine, started, pass, lines } = setUp(t);
       const redemptions = await started();
       Object.assign(engine, { isAway: true, isKnownAway, commands: 0 });
-      assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), UNAVAILABLE);
+      assert.equal(await outcome(redemptions.redeem(...claimed(minedAt(clock.now)))), UNAVAILABLE);
       for (let seconds = 0; seconds < 121; seconds++) await pass(1000);
       assert.deepEqual(lines, []);
       // To hold and to release; to an engine that is known to be away nothing is said again.
@@ -165,14 +165,14 @@ describe('a redemption whose engine fails at one command', () => {
     const { clock, engine, replica, started, pass, lines, debts } = setUp(t);
     const redemptions = await started();
     const paid = minedAt(clock.now);
-    const ticket = await redemptions.redeem(claimed(paid));
+    const ticket = await redemptions.redeem(...claimed(paid));
     engine.isAway = true;
     await redemptions.refund(ticket, true);
     assert.equal(debts.size, 1);
     await pass(5000);
     engine.isAway = false;
     await pass(1000);
-    assert.equal(await outcome(replica().redeem(claimed(paid))), 'done');
+    assert.equal(await outcome(replica().redeem(...claimed(paid))), 'done');
     assert.equal(debts.size, 0);
     assert.deepEqual(lines, []);
   });
@@ -182,13 +182,13 @@ describe('a redemption whose engine fails at one command', () => {
     const redemptions = await started();
     const paid = minedAt(clock.now);
     for (let refunds = 0; refunds < 4; refunds++) {
-      const ticket = await redemptions.redeem(claimed(paid));
+      const ticket = await redemptions.redeem(...claimed(paid));
       Object.assign(engine, { commands: 0, failsAt: refunds + 2, isDone: refunds % 2 === 0 });
       await redemptions.refund(ticket, true);
       engine.failsAt = 0;
       await pass(1000);
     }
-    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'Payment already used');
+    assert.equal(await outcome(redemptions.redeem(...claimed(paid))), 'Payment already used');
   });
 });
 
@@ -203,13 +203,13 @@ describe('replicas whose clocks differ by 10 minutes either way', () => {
         await one.start();
         clock.now += 20 * MINUTE;
         const time = clock.now;
-        assert.equal(await outcome(one.redeem(claimed(minedAt(time)))), 'done');
+        assert.equal(await outcome(one.redeem(...claimed(minedAt(time)))), 'done');
         for (let age = 0; age < 40; age++) {
           clock.now = time + age * MINUTE;
           // What another replica takes for young enough it asks for.
           const seen = clock.now + second - time;
           if (seen > LIFE) continue;
-          assert.equal(await outcome(other.redeem(claimed(minedAt(time)))), 'Payment already used', `${age}`);
+          assert.equal(await outcome(other.redeem(...claimed(minedAt(time)))), 'Payment already used', `${age}`);
         }
       });
 });
@@ -225,10 +225,10 @@ describe('an engine that cannot be trusted with payments', () => {
     const { clock, engine, started } = setUp(t);
     const redemptions = await started();
     engine.doubts = ['set this'];
-    const refused = redemptions.redeem(claimed(minedAt(clock.now)));
+    const refused = redemptions.redeem(...claimed(minedAt(clock.now)));
     await assert.rejects(refused, (error) => isRefusal(error) && error.reason === 'set this');
     engine.doubts = [];
-    assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), 'done');
+    assert.equal(await outcome(redemptions.redeem(...claimed(minedAt(clock.now)))), 'done');
   });
 });
 
@@ -237,7 +237,7 @@ it('a payment of the second in which the ledger begins is refused, and the opera
   clock.now += 310;
   const redemptions = await started();
   const reason = `mined at 2023-11-14T22:13:20.000Z, before the ledger of redeemed payments began at 2023-11-14T22:13:20.310Z`;
-  await assert.rejects(redemptions.redeem(claimed(minedAt(START))), (error) => {
+  await assert.rejects(redemptions.redeem(...claimed(minedAt(START))), (error) => {
     assert.ok(isRefusal(error));
     // A fault is a line in the log at the level `warn`.
     assert.deepEqual([error.message, error.reason, error.fault], ['Payment too old', reason, true]);
@@ -255,8 +255,8 @@ describe('a ledger that was emptied', () => {
     await new Promise((done) => setImmediate(done));
     const paid = minedAt(clock.now + 1);
     clock.now += 5000;
-    assert.equal(await outcome(redemptions.redeem(claimed(minedAt(START + 1)))), 'Payment too old');
-    assert.equal(await outcome(redemptions.redeem({ ...claimed(paid), ticket: ticketOf('0x02') })), 'done');
+    assert.equal(await outcome(redemptions.redeem(...claimed(minedAt(START + 1)))), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem(ticketOf('0x02'), paid, () => false)), 'done');
   });
 
   it('between the look at it and the redemption sells nothing', async (t) => {
@@ -268,8 +268,8 @@ describe('a ledger that was emptied', () => {
       clock.now += 1;
       return paid();
     };
-    assert.equal(await outcome(redemptions.redeem(claimed(emptied))), 'Payment too old');
-    assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem(...claimed(emptied))), 'Payment too old');
+    assert.equal(await outcome(redemptions.redeem(...claimed(paid))), 'Payment too old');
   });
 });
 
@@ -280,14 +280,14 @@ it('a request that ends while its payment is redeemed gives it back', async (t) 
   engine.commands = 0;
   // To list, to hold, to look at the ledger, to redeem.
   const isOver = () => engine.commands === 7;
-  assert.equal(await outcome(redemptions.redeem(claimed(paid, isOver))), UNAVAILABLE);
-  assert.equal(await outcome(redemptions.redeem(claimed(paid))), 'done');
+  assert.equal(await outcome(redemptions.redeem(...claimed(paid, isOver))), UNAVAILABLE);
+  assert.equal(await outcome(redemptions.redeem(...claimed(paid))), 'done');
 });
 
 it('a check that fails gives the payment back with its own words', async (t) => {
   const { clock, started } = setUp(t);
   const redemptions = await started();
   const fails = () => Promise.reject(new Refusal(401, 'Payment not found'));
-  assert.equal(await outcome(redemptions.redeem(claimed(fails))), 'Payment not found');
-  assert.equal(await outcome(redemptions.redeem(claimed(minedAt(clock.now)))), 'done');
+  assert.equal(await outcome(redemptions.redeem(...claimed(fails))), 'Payment not found');
+  assert.equal(await outcome(redemptions.redeem(...claimed(minedAt(clock.now)))), 'done');
 });
