@@ -1,9 +1,9 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
-import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
+import { BudgetError, fullBudget, PathError } from '../shared/json-path/index.ts';
 import type { PathValues } from '../shared/json-path/placeholders.ts';
 import type { Combine } from './combine.ts';
 import type { Field } from './fault.ts';
-import type { Plan, PlannedValue } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { encodeValues, exactDigits, type Item, ValueError } from './values.ts';
 
 /** How the values of one response are extracted and encoded. */
@@ -38,13 +38,8 @@ export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded
   }
 }
 
-interface Found {
-  readonly match: Match;
-  readonly planned: PlannedValue;
-}
-
 /** Finds the values of a plan. @throws Refusal 502 if a path finds nothing, PathError */
-function find({ plan, delegated, values, combine }: Encoding, data: Json): readonly Found[] {
+function find({ plan, delegated, values, combine }: Encoding, data: Json) {
   const budget = fullBudget();
   return plan.flatMap((planned) => {
     const { path } = planned;

@@ -12,15 +12,10 @@ const DELEGATED = '*';
 const FIELDS: readonly Field[] = ['type', 'path', 'times'];
 
 /** The part of an endpoint's encoding that is known before a request comes. */
-export interface Prepared {
-  readonly pinned: Lists;
-  readonly delegated: readonly Field[];
-  /** The whole plan, if nothing is delegated. */
-  readonly plan: Plan | undefined;
-}
+export type Prepared = NonNullable<ReturnType<typeof prepare>>;
 
 /** Reads the encoding of an endpoint; undefined without one. @throws PlanError */
-export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepared | undefined {
+export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>) {
   const encoding = keys.encoding.of(endpoint);
   if (encoding === undefined) return undefined;
   const delegated = FIELDS.filter((field) => encoding[field] === DELEGATED);
@@ -34,6 +29,7 @@ export function prepare(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Prepare
     if (text !== undefined && text !== DELEGATED) pinned = { ...pinned, ...readList(field, text, operator) };
   }
   checkPinned(pinned, delegated.includes('times'));
+  // The whole plan, if nothing is delegated.
   return { pinned, delegated, plan: delegated.length === 0 ? planOf(pinned) : undefined };
 }
 
