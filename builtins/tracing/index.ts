@@ -26,10 +26,10 @@ const handOn: Taps = {
  */
 export const tracing = definePlugin({
   name: 'tracing',
-  setup({ log, states, version }) {
+  setup(services) {
     const variable = endpointVariable(process.env);
     if (variable === undefined) return { hooks: handOn };
-    const exporting = states.keep(kept, '', () => new SpanExport({ variable, version, log }));
+    const exporting = services.states.keep(kept, '', () => new SpanExport(variable, services));
     let spans: RequestSpans | undefined;
     return {
       start: async () => {

@@ -1,8 +1,7 @@
-import type { Tracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { optionalPackage } from '../../lib/process/packages.ts';
 import { atMostEvery, withTimeout } from '../../lib/time.ts';
-import type { Log } from '../../plugins-sdk/index.ts';
+import type { Log, Services } from '../../plugins-sdk/index.ts';
 import { checkVariables } from './variables.ts';
 
 const INSTALL =
@@ -13,45 +12,33 @@ const FLUSH_TIMEOUT_MS = 3000;
 /** Milliseconds in which dropped spans are logged once at most. */
 const QUIET_MS = 10_000;
 
-/** OpenTelemetry's API, and the tracer that makes spans. */
-export interface Tracing {
-  readonly api: typeof import('@opentelemetry/api');
-  readonly tracer: Tracer;
-}
-
-interface Exporting extends Tracing {
-  flush(): Promise<unknown>;
-  close(): Promise<void>;
-}
-
-interface ExportOptions {
-  /** The environment variable that names the collector. */
-  readonly variable: string;
-  readonly version: string;
-  readonly log: Log;
-}
+/** OpenTelemetry's API, the tracer that makes spans, and the end of their export. */
+export type Tracing = Awaited<ReturnType<typeof load>>;
 
 /** Sends the spans of this process to a collector, over all reloads. The library reads OpenTelemetry's variables itself. */
 export class SpanExport {
-  readonly #options: ExportOptions;
-  #started: Promise<Exporting> | undefined;
+  readonly #variable: string;
+  readonly #services: Services;
+  #started: Promise<Tracing> | undefined;
 
-  constructor(options: ExportOptions) {
-    this.#options = options;
+  /** @param variable the environment variable that names the collector. */
+  constructor(variable: string, services: Services) {
+    this.#variable = variable;
+    this.#services = services;
   }
 
   /** Loads the library, once. @throws Error with the command that installs missing packages, or the wrong variable. */
   start(): Promise<Tracing> {
-    checkVariables(process.env, this.#options.variable);
-    this.#started ??= load(this.#options);
+    checkVariables(process.env, this.#variable);
+    this.#started ??= load(this.#variable, this.#services);
     return this.#started;
   }
 
   /** Sends the remaining spans, in bounded time. */
   async flush(): Promise<void> {
-    const late = () => this.#options.log.warn('spans were lost: the collector did not take them in time');
+    const late = () => this.#services.log.warn('spans were lost: the collector did not take them in time');
     const exporting = await this.#started?.catch(() => undefined);
-    await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve(exporting?.flush()), late);
+    await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve<unknown>(exporting?.flush()), late);
   }
 
   /** Shuts the library down, without a wait: `flush` has sent the spans before. */
@@ -60,7 +47,7 @@ export class SpanExport {
   }
 }
 
-async function load({ variable, version, log }: ExportOptions): Promise<Exporting> {
+async function load(variable: string, { version, log }: Services) {
   const missing = `${variable} is set, and needs packages that are not installed: ${INSTALL}`;
   const [api, { OTLPTraceExporter }, resources, sdk] = await optionalPackage(
     () =>
