@@ -23,8 +23,7 @@ function messageOf(error: unknown): string {
 
 /** Records measurements in the form that Prometheus reads. */
 export class Recorder implements MeterSink {
-  readonly #registry = new Registry();
-  readonly #process: Registry;
+  readonly #registry: Registry;
   readonly #log: Log;
   /** Mistakes that were logged already. */
   readonly #told = new Set<string>();
@@ -33,14 +32,14 @@ export class Recorder implements MeterSink {
   /** @param workers the other workers, whose measurements are added. */
   constructor({ log, version, workers }: Pick<Services, 'log' | 'version' | 'workers'>) {
     this.#log = log;
-    this.#process = processMetrics(version);
+    this.#registry = Registry.merge([processMetrics(version)]);
     this.#workers = workers;
     workers?.offer(TOPIC, () => this.#values());
   }
 
   /** Returns all measurements in Prometheus's text format, version 0.0.4. */
   async text(): Promise<string> {
-    if (this.#workers === undefined) return this.#all().metrics();
+    if (this.#workers === undefined) return this.#registry.metrics();
     const measured = await this.#workers.gather(TOPIC);
     return AggregatorRegistry.aggregate(measured.filter(Array.isArray)).metrics();
   }
@@ -67,22 +66,13 @@ export class Recorder implements MeterSink {
         return Number.NaN;
       }
     };
-    new Gauge({
-      ...this.#described(instrument),
-      aggregator: instrument.across ?? 'sum',
-      collect() {
-        this.set(present());
-      },
-    });
-  }
-
-  #all(): Registry {
-    return Registry.merge([this.#process, this.#registry]);
+    const { across: aggregator = 'sum' } = instrument;
+    const gauge: Gauge = new Gauge({ ...this.#described(instrument), aggregator, collect: () => gauge.set(present()) });
   }
 
   /** Returns all values as JSON, without NaN of gauges that cannot be read: NaN would spoil a sum. */
   async #values(): Promise<object[]> {
-    const metrics = await this.#all().getMetricsAsJSON();
+    const metrics = await this.#registry.getMetricsAsJSON();
     return metrics.map((metric) => ({ ...metric, values: metric.values.filter(({ value }) => !Number.isNaN(value)) }));
   }
 
