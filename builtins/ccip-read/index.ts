@@ -3,6 +3,7 @@ import { optionalKey } from '../../plugins-sdk/config.ts';
 import {
   type AskedResponse,
   definePlugin,
+  type Endpoint,
   type Exchange,
   type HttpResponse,
   Refusal,
@@ -47,16 +48,14 @@ function notAdmitted(error: unknown): never {
 
 /** Makes the function that asks an endpoint like a client with neither a key nor a payment. */
 function gateway({ endpoints, ask, admit }: Pick<Services, 'endpoints' | 'ask' | 'admit'>) {
-  const known = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
-  const asked = async ({ endpointId, parameters }: Lookup, exchange: Exchange): Promise<AskedResponse> => {
-    const endpoint = known.get(endpointId as `0x${string}`);
-    if (endpoint !== undefined && !isOpen(endpoint)) throw refusals.closed();
-    if (endpoint !== undefined && !isFit(endpoint)) throw refusals.unfit();
-    return ask(endpointId, parameters, { as: exchange });
-  };
+  const known = new Map<string, Endpoint>(endpoints.map((endpoint) => [endpoint.id, endpoint]));
   return async (read: () => Lookup, exchange: Exchange): Promise<HttpResponse> => {
     try {
-      return responseTo(await asked(read(), exchange));
+      const { endpointId, parameters } = read();
+      const endpoint = known.get(endpointId);
+      if (endpoint !== undefined && !isOpen(endpoint)) throw refusals.closed();
+      if (endpoint !== undefined && !isFit(endpoint)) throw refusals.unfit();
+      return responseTo(await ask(endpointId, parameters, { as: exchange }));
     } catch (error) {
       // A wrong question counts against the rate limit, too.
       if (error instanceof Refusal) await admit(exchange).catch(notAdmitted);
