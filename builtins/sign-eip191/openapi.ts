@@ -22,19 +22,6 @@ const examples = {
   },
 };
 
-/** What the document says of every signed answer, whatever the config. */
-const eip191Part: OpenApiPart = {
-  examples,
-  schemas: { Signature: textSchema('^0x[0-9a-f]{130}$', '65 bytes of hex: r, s and v, which is 27 or 28') },
-  signed: {
-    description:
-      '`signature` is the EIP-191 personal signature, by `node`, of the 32-byte digest ' +
-      '`keccak256(abi.encodePacked(bytes32 endpointId, uint256 timestamp, bytes data))`. ' +
-      'Compare `node` and `endpointId` with those that you expect: an answer proves nothing about its own names.',
-    required: { signature: refTo('schemas', 'Signature') },
-  },
-};
-
 const ENTRY = objectSchema(
   'One signer’s signatures of this answer',
   {
@@ -53,11 +40,18 @@ const FAILURES = {
 /** Describes what signing adds to the document. @param isListed whether an endpoint shows the signatures of all signers. */
 export function describeSigning(config: Readonly<Record<string, unknown>>, isListed: boolean): OpenApiPart {
   const isRemote = signersIn(config).some(([, { type }]) => type !== 'environment');
-  const { signed } = eip191Part;
   const signatures = { type: 'array', description: 'Of the signer, and of the one that comes next', items: ENTRY };
   return {
-    ...eip191Part,
-    ...(isListed && { signed: { ...signed, optional: { signatures } } }),
+    examples,
+    schemas: { Signature: textSchema('^0x[0-9a-f]{130}$', '65 bytes of hex: r, s and v, which is 27 or 28') },
+    signed: {
+      description:
+        '`signature` is the EIP-191 personal signature, by `node`, of the 32-byte digest ' +
+        '`keccak256(abi.encodePacked(bytes32 endpointId, uint256 timestamp, bytes data))`. ' +
+        'Compare `node` and `endpointId` with those that you expect: an answer proves nothing about its own names.',
+      required: { signature: refTo('schemas', 'Signature') },
+      ...(isListed && { optional: { signatures } }),
+    },
     ...(isRemote && { operation: () => ({ failures: FAILURES }) }),
   };
 }
