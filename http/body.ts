@@ -3,22 +3,16 @@ import type { Context, Middleware } from 'koa';
 import { Refusal, refusals } from '../kernel/refusal.ts';
 
 /** Readers by their limit in bytes. Routes have few different limits, so the map stays small. */
-const readers = new Map<number, Promise<Middleware>>();
+const readers = new Map<number, Middleware>();
 
 /** Makes a reader with koa-body, which is loaded on first use: it takes longer to load than the rest of the service. */
-async function makeReader(max: number): Promise<Middleware> {
-  const { HttpMethodEnum, koaBody } = await import('koa-body');
-  // Without an encoding the body stays bytes: bytes that are not UTF-8 must not be replaced.
-  return koaBody({ textLimit: max, encoding: '', parsedMethods: Object.values(HttpMethodEnum) });
-}
-
-function readerOf(max: number): Promise<Middleware> {
+async function readerOf(max: number): Promise<Middleware> {
   const known = readers.get(max);
   if (known !== undefined) return known;
-  const reader = makeReader(max);
+  const { HttpMethodEnum, koaBody } = await import('koa-body');
+  // Without an encoding the body stays bytes: bytes that are not UTF-8 must not be replaced.
+  const reader = koaBody({ textLimit: max, encoding: '', parsedMethods: Object.values(HttpMethodEnum) });
   readers.set(max, reader);
-  // A failed import is forgotten: it may have lacked a file descriptor just for a moment.
-  reader.catch(() => readers.delete(max));
   return reader;
 }
 
