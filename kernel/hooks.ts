@@ -186,9 +186,7 @@ export class Hooks {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return (stageOf(stage).kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    if (exchange.abandoned) requireAlways(stage);
-    if (this.#observer.stage === undefined) return resultOf(hook, args) as Awaitable<AnswerOf<N>>;
-    return this.#observed(stage, exchange, () => resultOf(hook, args)) as Promise<AnswerOf<N>>;
+    return this.#called(stage, exchange, () => resultOf(hook, args)) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
@@ -200,9 +198,14 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     const composed = this.#composed.get(stage);
     if (composed === undefined) return core(value, exchange);
-    if (exchange.abandoned) requireAlways(stage);
-    const ask = () => composed(value, exchange, core as Next) as Awaitable<ResultOf<N>>;
-    return this.#observer.stage === undefined ? ask() : (this.#observed(stage, exchange, ask) as Promise<ResultOf<N>>);
+    const ask = () => composed(value, exchange, core as Next);
+    return this.#called(stage, exchange, ask) as Awaitable<ResultOf<N>>;
+  }
+
+  /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */
+  #called(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
+    if (exchange.abandoned && !stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
+    return this.#observer.stage === undefined ? ask() : this.#observed(stage, exchange, ask);
   }
 
   /** @throws Refusal */
@@ -220,9 +223,4 @@ export class Hooks {
       throw refusal;
     }
   }
-}
-
-/** Most stages are useless without a client that waits. @throws Refusal at these stages. */
-function requireAlways(stage: StageName): void {
-  if (!stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
 }

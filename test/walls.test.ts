@@ -151,7 +151,7 @@ describe('the walls between the folders', () => {
 
 /** Lines of code that a room may have, and files where that is bounded, too; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
-  kernel: { lines: 1259, files: 9 },
+  kernel: { lines: 1257, files: 9 },
   http: { lines: 516, files: 7 },
   lib: { lines: 2035 },
   'plugins-sdk': { lines: 3322 },
