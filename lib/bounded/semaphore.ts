@@ -21,11 +21,6 @@ export interface SlotLimits {
   readonly caps?: ReadonlyMap<string, number> | undefined;
 }
 
-interface Waiter {
-  readonly name: string;
-  grant(release: Release): void;
-}
-
 /**
  * A counting semaphore: at most `limit` holders at a time. A freed slot goes straight to the first waiter whose name may hold
  * one more, so a newcomer cannot overtake.
@@ -35,7 +30,7 @@ export class Semaphore {
   #inUse = 0;
   /** Number of slots held, by name. */
   readonly #held = new Map<string, number>();
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new Set<{ readonly name: string; grant(release: Release): void }>();
 
   constructor(limit: number) {
     this.#limits = { limit };

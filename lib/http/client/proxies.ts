@@ -59,12 +59,8 @@ function exceptionOf(text: string): Exception {
 /** Matches addresses by CIDR notation. Host names are not resolved for it. */
 function networkOf(text: string): Exception {
   if (!ipaddr.isValidCIDR(text)) return () => false;
-  const network = ipaddr.parseCIDR(text);
-  return (host) => {
-    if (isIP(host) === 0) return false;
-    const address = ipaddr.parse(host);
-    return address.kind() === network[0].kind() && address.match(network);
-  };
+  const ranges = { covered: [ipaddr.parseCIDR(text)] };
+  return (host) => isIP(host) !== 0 && ipaddr.subnetMatch(ipaddr.parse(host), ranges, 'other') === 'covered';
 }
 
 function firstOf(variables: Variables, name: string): readonly [name: string, value: string] | undefined {
