@@ -28,18 +28,13 @@ const CLOSE_TIMEOUT_MS = 5000;
 
 type Config = LoadedConfig['config'];
 
-interface Opened {
-  readonly set: SignerSet;
-  readonly users: Set<Config>;
-}
-
 /** The signers of all configs in use. A signer that two configs share is opened once. */
 export class Signers implements Signing {
   readonly #env: Environment;
   readonly #log: Log;
   readonly #keys = new Map<SignerRole, Signer>();
   /** The open signers, by the part of a config that names them. */
-  readonly #opened = new Map<string, Opened>();
+  readonly #opened = new Map<string, { readonly set: SignerSet; readonly users: Set<Config> }>();
   #variables: Environment;
 
   /** @param env the variables of the start: a key in them stays for the life of the process. */

@@ -88,7 +88,7 @@ type Variables = Readonly<Record<string, string>>;
 async function supervise(count: number, started: Started, outside: Variables, reload: Reload): Promise<number> {
   const { log, signalled, variables: now } = started;
   const { Primary } = await import('../../service/workers/primary.ts');
-  const primary = new Primary({ count, log, variables: outside });
+  const primary = new Primary(count, log, outside);
   const queue = reloadQueue();
   const again = async () => {
     const isNew = await primary.reload();

@@ -18,14 +18,6 @@ const LAST_OUTPUT_TIMEOUT_MS = 1000;
 /** What is said where the first worker has died, or hangs, while it tries a new config. */
 const UNTRIED = 'a worker gave no answer to the reload, and the others keep the config before: reload again';
 
-/** The options of the primary process. */
-export interface PrimaryOptions {
-  readonly count: number;
-  readonly log: ProcessLog;
-  /** Environment variables that workers get in addition to those of this process. */
-  readonly variables: Readonly<Record<string, string>>;
-}
-
 interface Worker {
   readonly number: number;
   readonly child: ChildProcess;
@@ -36,8 +28,9 @@ interface Worker {
 
 /** The primary process: starts workers, replaces those that end, and has them reload and stop. It serves nothing. */
 export class Primary {
-  readonly #options: PrimaryOptions;
+  readonly #count: number;
   readonly #log: ProcessLog;
+  readonly #variables: Readonly<Record<string, string>>;
   /** The running workers by their numbers. */
   readonly #workers = new Map<number, Worker>();
   /** Resolved when a worker ends before all were ready. `why` is absent if the worker has said the reason itself. */
@@ -49,9 +42,11 @@ export class Primary {
   #serves = false;
   #restarts = 0;
 
-  constructor(options: PrimaryOptions) {
-    this.#options = options;
-    this.#log = options.log;
+  /** @param variables environment variables that workers get in addition to those of this process. */
+  constructor(count: number, log: ProcessLog, variables: Readonly<Record<string, string>>) {
+    this.#count = count;
+    this.#log = log;
+    this.#variables = variables;
   }
 
   /** Runs the workers; resolves with the exit code after a signal and their end. @throws Error when they could not start. */
@@ -95,9 +90,8 @@ export class Primary {
   }
 
   #fork(number: number): Worker {
-    const { count, variables } = this.#options;
-    const identity = { number, count, restarts: this.#restarts, lasting: this.#lasting };
-    const made = cluster.fork({ ...variables, [IDENTITY]: JSON.stringify(identity) });
+    const identity = { number, count: this.#count, restarts: this.#restarts, lasting: this.#lasting };
+    const made = cluster.fork({ ...this.#variables, [IDENTITY]: JSON.stringify(identity) });
     // Errors that matter are also emitted by the process.
     made.on('error', () => undefined);
     const child = made.process;
@@ -116,15 +110,14 @@ export class Primary {
   }
 
   #ready(worker: Worker, lasting: Lasting | undefined): void {
-    const { count } = this.#options;
     worker.isReady = true;
     this.#lasting ??= lasting;
     if (this.#stop.signal.aborted) return;
-    while (this.#kept.length < count) this.#kept.push(this.#keep(this.#kept.length + 1));
+    while (this.#kept.length < this.#count) this.#kept.push(this.#keep(this.#kept.length + 1));
     if (this.#serves) this.#log.info('a worker is ready', { worker: worker.number, pid: worker.child.pid });
-    else if (this.#readyWorkers().length === count) {
+    else if (this.#readyWorkers().length === this.#count) {
       this.#serves = true;
-      this.#log.info(`${count} workers are ready`);
+      this.#log.info(`${this.#count} workers are ready`);
     }
   }
 
