@@ -96,7 +96,7 @@ export class Token {
   }
 
   /** Requests a token (RFC 6749, section 4.4.2). @throws Refusal 502 */
-  async #request(): Promise<Granted> {
+  async #request() {
     const { settings, client, timeout } = this.#options;
     const { tokenUrl: url, scope, parameters, clientAuth } = settings;
     const { headers, form } = clientAuth === 'post' ? inBody(settings) : inHeader(settings);
@@ -142,12 +142,6 @@ function inHeader({ clientId, clientSecret }: Credentials) {
   return { headers: { Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` }, form: {} };
 }
 
-interface Granted {
-  readonly text: string;
-  /** The token's lifetime. */
-  readonly seconds: number;
-}
-
 /** Makes the refusal for an answer of status 200 without a usable token. Its reason shows nothing of the answer. */
 function noToken(why: string): Refusal {
   return failed(`oauth2: no token, status 200: ${why}`, 'body', { upstreamStatus: 200 });
@@ -158,7 +152,7 @@ function noToken(why: string): Refusal {
  * the seconds as a text. Other members are ignored.
  * @throws Refusal 502
  */
-function grantedIn(body: string): Granted {
+function grantedIn(body: string) {
   const answer = jsonIn(body);
   if (!isRecord(answer)) throw noToken('it is no JSON object');
   const { access_token, token_type, expires_in } = answer;
