@@ -1,15 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import {
-  closedObject,
-  DEFAULT_TIMEOUT_MS,
-  type EndpointDraft,
-  type Finding,
-  keys,
-  optionalKey,
-  warning,
-} from '../plugins-sdk/config.ts';
+import { closedObject, type EndpointDraft, type Finding, keys, optionalKey, warning } from '../plugins-sdk/config.ts';
 import { definePlugin, type Endpoint, perEndpoint, type Services, type Taps, Type } from '../plugins-sdk/index.ts';
-import { type FailureKind, failureKindOf, worse } from './shared/upstream.ts';
+import { callTimeoutOf, type FailureKind, failureKindOf, worse } from './shared/upstream.ts';
 
 /** Milliseconds before the second call; the pause doubles with each further call. */
 const FIRST_PAUSE_MS = 100;
@@ -48,8 +40,7 @@ function policyOf(endpoint: Endpoint): Policy | undefined {
   const found = retry.of(endpoint);
   if (found === undefined) return undefined;
   const { attempts, on = kinds, methods = ['GET'] } = found;
-  const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
-  return { attempts, on: new Set(on), methods: new Set(methods), timeout };
+  return { attempts, on: new Set(on), methods: new Set(methods), timeout: callTimeoutOf(endpoint) };
 }
 
 /** Returns the pause in milliseconds: random, so that failed requests do not return together, and at least `Retry-After`. */

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import { DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
 import { type Endpoint, type Exchange, type Question, SignedResponse } from '../../plugins-sdk/index.ts';
 import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
 import type { Found } from '../shared/cache-entries.ts';
+import { callTimeoutOf } from '../shared/upstream.ts';
 
 /** Milliseconds between two checks whether another process has stored the answer. */
 const POLL_INTERVAL_MS = 50;
@@ -29,8 +29,7 @@ type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
 const WAIT_IN_TIMEOUTS = 2;
 
 /** Returns the longest wait for an answer that another process makes, in milliseconds. */
-export const longestWaitOf = (endpoint: Endpoint): number =>
-  WAIT_IN_TIMEOUTS * (keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
+export const longestWaitOf = (endpoint: Endpoint): number => WAIT_IN_TIMEOUTS * callTimeoutOf(endpoint);
 
 /** Cached answers of all processes that share an engine. When several miss the same one, one of them asks the upstream. */
 export class ReplicaAnswers {

@@ -1,7 +1,7 @@
 import type { Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
 import { loadSoon, undiciClient } from '../../lib/process/packages.ts';
-import { baseUrl, DEFAULT_TIMEOUT_MS, keys } from '../../plugins-sdk/config.ts';
+import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import {
   ContextKey,
   definePlugin,
@@ -13,7 +13,7 @@ import {
   RequestFailure,
 } from '../../plugins-sdk/index.ts';
 import { classOfRequest, failureClassOf, type Meters, redirectTarget } from '../../plugins-sdk/observe.ts';
-import { failed } from '../shared/upstream.ts';
+import { callTimeoutOf, failed } from '../shared/upstream.ts';
 import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
@@ -102,7 +102,7 @@ export const callApi = definePlugin({
     const limits = limitsOf(endpoints, config);
     const slots = slotsFor(limits, states);
     const measured = instruments(endpoints, meters, slots);
-    const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
+    const timeoutOf = perEndpoint(endpoints, callTimeoutOf);
     const { clientOf, close } = clientsFor(endpoints, limitOf(config));
     let takeBack: (() => void) | undefined;
     return {

@@ -1,5 +1,5 @@
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { baseUrl, optionalKey } from '../../plugins-sdk/config.ts';
+import { baseUrl, DEFAULT_TIMEOUT_MS, keys, optionalKey } from '../../plugins-sdk/config.ts';
 import { type Endpoint, isRefusal, Refusal, Type } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import type { Responses } from '../../plugins-sdk/openapi.ts';
@@ -77,6 +77,11 @@ export function isOutage(error: unknown): error is Refusal {
 /** Returns the failure to report of two: a later 503 (no room) does not hide that the upstream was asked before. */
 export function worse(before: unknown, now: unknown): unknown {
   return before !== undefined && isRefusal(now) && now.status === 503 ? before : now;
+}
+
+/** Returns the milliseconds that an upstream call of an endpoint may take. */
+export function callTimeoutOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): number {
+  return keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
 }
 
 /** A config key of the plugin `upstream-mirrors`; other plugins only read it. */

@@ -2,15 +2,14 @@ import { isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
 import {
   apiPath,
   checkPlainHttp,
-  DEFAULT_TIMEOUT_MS,
   type EndpointDraft,
   error,
   type Finding,
   keys,
   warning,
 } from '../../plugins-sdk/config.ts';
-import { definePlugin, perEndpoint, type Services, type Taps } from '../../plugins-sdk/index.ts';
-import { basesOf, isBelow, isOutage, isUnsent, mirrorsKey, worse } from '../shared/upstream.ts';
+import { definePlugin, type Services, type Taps } from '../../plugins-sdk/index.ts';
+import { basesOf, callTimeoutOf, isBelow, isOutage, isUnsent, mirrorsKey, worse } from '../shared/upstream.ts';
 import { mirrored } from './openapi.ts';
 
 /** Milliseconds for which a host that has failed is asked last. */
@@ -64,13 +63,12 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
     labels: ['api'],
     initial: [...apis.keys()].map((api) => ({ api })),
   });
-  const timeoutOf = perEndpoint(endpoints, (endpoint) => keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
   return async (request, { endpoint }, { next, signal }) => {
     const hosts = apis.get(endpoint.api);
     const [own = ''] = hosts?.bases ?? [];
     // A plugin may have chosen another host.
     if (hosts === undefined || !isBelow(own, request.url)) return undefined;
-    const deadline = performance.now() + (request.timeout ?? timeoutOf(endpoint));
+    const deadline = performance.now() + (request.timeout ?? callTimeoutOf(endpoint));
     const bases = inOrder(hosts);
     let failure: unknown;
     for (let i = 0; ; i += 1) {

@@ -4,7 +4,6 @@ import {
   apiPath,
   baseUrl,
   type CheckContext,
-  DEFAULT_TIMEOUT_MS,
   declaredParameters,
   type EndpointDraft,
   error,
@@ -14,7 +13,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { createHttpClient, definePlugin, isRefusal, type Services, type Taps } from '../../plugins-sdk/index.ts';
-import { failed, isBelow, worse } from '../shared/upstream.ts';
+import { callTimeoutOf, failed, isBelow, worse } from '../shared/upstream.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';
 import { Settings, Token } from './token.ts';
 
@@ -71,7 +70,7 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
     const token = tokens.get(endpoint.api);
     // A plugin may have chosen another host, which must not learn the token.
     if (token === undefined || !isBelow(baseUrl(endpoint), request.url)) return undefined;
-    const deadline = performance.now() + (request.timeout ?? keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS);
+    const deadline = performance.now() + (request.timeout ?? callTimeoutOf(endpoint));
     const left = () => Math.max(1, Math.floor(deadline - performance.now()));
     let text: string | undefined;
     const call = async () => {
@@ -112,7 +111,7 @@ function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
     // `servername` names the upstream, not the token endpoint.
     const { servername: _, ...tls } = tlsOf(endpoint) ?? {};
     const client = createHttpClient({ tls });
-    const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
+    const timeout = callTimeoutOf(endpoint);
     return [api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })];
   });
   return new Map(tokens);
