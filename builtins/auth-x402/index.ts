@@ -25,7 +25,7 @@ import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { lostOf, type Redeemed, Redemptions } from './redemptions.ts';
 import { aboutOf, type Reports, reportsOf } from './reports.ts';
-import { checkAllTerms, greatestAge, LEAST_LIFE_MS, type Terms, TermsSchema } from './terms.ts';
+import { checkAllTerms, greatestAge, isSold, LEAST_LIFE_MS, type Terms, TermsSchema } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
@@ -85,10 +85,7 @@ export const authX402 = definePlugin({
   requiresSharedState: { auth: ['x402'] },
   check: checkAllTerms,
   openapi: () => openApiPart,
-  setup: (services) =>
-    services.endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'))
-      ? behaviour(services, Payments.in(services, keys))
-      : {},
+  setup: (services) => (services.endpoints.some(isSold) ? behaviour(services, Payments.in(services, keys)) : {}),
 });
 
 /** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */

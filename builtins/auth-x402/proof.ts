@@ -5,12 +5,7 @@ import { type Hex, isHex, Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
 
 /** A parsed `X-Payment-Proof` header: the transaction that pays, the proof's end, and its signature (see {@link signerOf}). */
-export interface PaymentProof {
-  readonly txHash: Hex;
-  /** Unix seconds. */
-  readonly expiresAt: number;
-  readonly signature: Hex;
-}
+export type PaymentProof = Readonly<ReturnType<typeof parseProof>>;
 
 const MAX_PROOF_TEXT = 4096;
 
@@ -21,7 +16,7 @@ export const LONGEST_VALIDITY_MS = 600_000;
  * Parses the header. It checks the shape only, and verifies nothing.
  * @param invalid makes the refusal of a text that is no proof; the reason is for the log.
  */
-export function parseProof(text: string, invalid: (reason: string) => Refusal): PaymentProof {
+export function parseProof(text: string, invalid: (reason: string) => Refusal) {
   if (text.length > MAX_PROOF_TEXT) throw invalid('longer than any proof');
   const proof = jsonIn(text);
   if (proof === undefined) throw invalid('no JSON');
@@ -32,6 +27,7 @@ export function parseProof(text: string, invalid: (reason: string) => Refusal): 
   if (typeof expiresAt !== 'number' || !Number.isSafeInteger(expiresAt) || expiresAt < 0) {
     throw invalid('expiresAt is no unix time');
   }
+  // `expiresAt`: Unix seconds.
   return { txHash, expiresAt, signature };
 }
 

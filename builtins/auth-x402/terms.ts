@@ -11,7 +11,7 @@ import {
   stateKey,
   warning,
 } from '../../plugins-sdk/config.ts';
-import { type Static, Type } from '../../plugins-sdk/index.ts';
+import { type Endpoint, type Static, Type } from '../../plugins-sdk/index.ts';
 import { authObjects, checkAmount, checkPayee, isZeroAddress } from '../shared/auth-objects.ts';
 import { LONGEST_VALIDITY_MS } from './proof.ts';
 
@@ -99,15 +99,17 @@ function checkTerms(at: string, terms: Terms): Finding[] {
   ];
 }
 
+/** Returns whether an endpoint is sold for payments on chain. */
+export const isSold = ({ auth }: Pick<Endpoint, 'auth'>): boolean => auth.some(({ type }) => type === 'x402');
+
 const IN_MEMORY =
   'keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
 
 /** Checks what the schema cannot express. Endpoints share their API's terms, so a finding may come up several times. */
 export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
-  const isSold = endpoints.some(({ auth }) => auth.some(({ type }) => type === 'x402'));
   const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
   return [
-    ...(isSold && isInMemory ? [warning('settings.state', IN_MEMORY)] : []),
+    ...(isInMemory && endpoints.some(isSold) ? [warning('settings.state', IN_MEMORY)] : []),
     ...endpoints
       .flatMap((endpoint) => authObjects(endpoint, 'x402', TermsSchema))
       .flatMap(({ at, terms }) => checkTerms(at, terms)),
