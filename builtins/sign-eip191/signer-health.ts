@@ -22,8 +22,7 @@ interface Watched {
  */
 export class SignerHealth {
   readonly #watched: Watched;
-  #isDoubtful = false;
-  #isAway = false;
+  #state: 'good' | 'doubtful' | 'away' = 'good';
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -32,7 +31,7 @@ export class SignerHealth {
   }
 
   get isAvailable(): boolean {
-    return !this.#isAway;
+    return this.#state !== 'away';
   }
 
   start(): void {
@@ -45,17 +44,16 @@ export class SignerHealth {
   }
 
   succeeded(): void {
-    this.#isDoubtful = false;
+    const { log, signer } = this.#watched;
+    if (this.#state === 'away') log.info('a signer is back', { signer });
+    this.#state = 'good';
     this.#probeIn(IDLE_MS);
-    if (!this.#isAway) return;
-    this.#isAway = false;
-    this.#watched.log.info('a signer is back', { signer: this.#watched.signer });
   }
 
   /** Called for a signature that a request waited for. */
   failed(): void {
-    if (this.#isDoubtful) return;
-    this.#isDoubtful = true;
+    if (this.#state !== 'good') return;
+    this.#state = 'doubtful';
     this.#probeIn(DOUBT_MS);
   }
 
@@ -69,18 +67,12 @@ export class SignerHealth {
       await this.#watched.probe();
       this.succeeded();
     } catch (error) {
-      this.#probeFailed(error);
-    }
-  }
-
-  #probeFailed(error: unknown): void {
-    if (this.#isStopped) return;
-    if (this.#isDoubtful && !this.#isAway) {
-      this.#isAway = true;
+      if (this.#isStopped) return;
       const { log, signer } = this.#watched;
-      log.error('a signer is away: answers that need its signature are refused', { signer, error });
+      const message = 'a signer is away: answers that need its signature are refused';
+      if (this.#state === 'doubtful') log.error(message, { signer, error });
+      this.#state = this.#state === 'good' ? 'doubtful' : 'away';
+      this.#probeIn(RETRY_MS);
     }
-    this.#isDoubtful = true;
-    this.#probeIn(RETRY_MS);
   }
 }
