@@ -72,19 +72,13 @@ interface Read {
 async function read(response: Response): Promise<Read> {
   const { status, statusText, headers } = response;
   const body = await response.text();
-  const isStream = headers.get('Content-Type')?.startsWith('text/event-stream') === true;
-  const answer = jsonIn(isStream ? eventData(body) : body);
+  // A stream has one event, of one line.
+  const answer = jsonIn(body.replace(/^data: /, ''));
   const json = isRecord(answer) ? answer : {};
   const text = answer === undefined ? body : JSON.stringify(answer, null, 2);
   const problem = answer === undefined && response.ok ? 'The answer is no JSON.' : problemOf(response, json);
   const isStale = headers.get('Cache-Status')?.includes('stale-if-error') === true;
   return { json, outcome: { status, statusText, text, isStale, problem } };
-}
-
-/** Returns the data of a stream's only event (HTML standard, section 9.2.6). */
-function eventData(stream: string): string {
-  const lines = stream.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data:'));
-  return lines.map((line) => line.replace(/^data: ?/, '')).join('\n');
 }
 
 function problemOf({ status, ok, headers }: Response, { error, accepts, ...terms }: Members): string | undefined {
