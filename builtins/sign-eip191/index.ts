@@ -130,16 +130,11 @@ function behaviour({ endpoints, config, meters, status, log }: Services, signing
   const { current, next } = signing.opened(config);
   const inUse = [current, ...(next ? [next] : [])];
   const withReceipts = endpoints.some((endpoint) => receiptKey.of(endpoint) === true);
-  const remote = new Map<SignerInUse, RemoteSigner>();
+  const outside = inUse.filter((use) => !use.local);
   const isAvailable = () => [...remote.values()].every((signer) => signer.isAvailable);
-  const roles = inUse.filter((signer) => !signer.local).map(({ role }) => role);
-  const measured = roles.length === 0 ? undefined : signingMeters(meters, roles, isAvailable);
-  const signatory = (signer: SignerInUse): Signatory => {
-    if (signer.local || measured === undefined) return local(signer);
-    const made = new RemoteSigner(signer, withReceipts, log, (outcome, ms) => measured(signer.role, outcome, ms));
-    remote.set(signer, made);
-    return made;
-  };
+  const measured = signingMeters(meters, outside, isAvailable);
+  const remote = new Map(outside.map((use) => [use, new RemoteSigner(use, withReceipts, log, measured)]));
+  const signatory = (use: SignerInUse): Signatory => remote.get(use) ?? local(use);
   const sign = signingBy(endpoints, signatory(current), next && signatory(next));
   status.show('signers', () =>
     inUse.map((use) => {

@@ -11,7 +11,7 @@ import { SignerHealth } from './signer-health.ts';
 const OUTCOMES = ['signed', 'failed', 'busy'] as const;
 type SigningOutcome = (typeof OUTCOMES)[number];
 
-type Measured = (outcome: SigningOutcome, milliseconds: number) => void;
+type Measured = (signer: SignerRole, outcome: SigningOutcome, milliseconds: number) => void;
 
 const ZERO: Hex = `0x${'0'.repeat(64)}`;
 /** Statements for probes. No answer has these digests: an endpoint ID is a hash, and never zero. */
@@ -78,20 +78,20 @@ export class RemoteSigner {
 
   async #one(statement: Statement, signal: AbortSignal): Promise<Hex> {
     const began = performance.now();
-    const { timeout, type } = this.#use;
+    const { timeout, type, role } = this.#use;
     const release = await this.#slots.acquire(timeout, signal).catch((error: unknown) => {
-      if (error instanceof SlotTimeout) this.#measured('busy', performance.now() - began);
+      if (error instanceof SlotTimeout) this.#measured(role, 'busy', performance.now() - began);
       throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}`, failureClass: 'busy' });
     });
     // A signer that hangs keeps its slot: more requests would not help.
     return this.#signed(statement, signal, release, began).then(
       (signature) => {
-        this.#measured('signed', performance.now() - began);
+        this.#measured(role, 'signed', performance.now() - began);
         this.#health.succeeded();
         return signature;
       },
       (error: unknown) => {
-        this.#measured('failed', performance.now() - began);
+        this.#measured(role, 'failed', performance.now() - began);
         // A signature that was aborted because its client left says nothing about the signer.
         if (!signal.aborted) this.#health.failed();
         const reason = `signer "${type}": ${reasonOf(error)}`;
@@ -125,13 +125,14 @@ function reasonOf(error: unknown): string {
   return errorText(error).slice(0, LONGEST_REASON);
 }
 
-/** Registers the metrics of signers outside this process. @param isAvailable whether all of them sign. */
-export function signingMeters(meters: Meters, roles: readonly SignerRole[], isAvailable: () => boolean) {
+/** Registers the metrics of signers outside this process, if there are any. @param isAvailable whether all of them sign. */
+export function signingMeters(meters: Meters, outside: readonly SignerInUse[], isAvailable: () => boolean): Measured {
+  if (outside.length === 0) return () => undefined;
   const outcomes = meters.counter({
     name: 'remote_signatures_total',
     help: 'Signatures asked of signers outside the process: signed, failed, or busy: too many were asked for already',
     labels: ['signer', 'outcome'],
-    initial: roles.flatMap((signer) => OUTCOMES.map((outcome) => ({ signer, outcome }))),
+    initial: outside.flatMap(({ role: signer }) => OUTCOMES.map((outcome) => ({ signer, outcome }))),
   });
   const seconds = meters.histogram({
     name: 'remote_signature_duration_seconds',
@@ -141,7 +142,7 @@ export function signingMeters(meters: Meters, roles: readonly SignerRole[], isAv
   });
   const available = { name: 'signers_available', help: 'Whether all signers outside the process sign: 1 or 0' };
   meters.gauge({ ...available, across: 'min' }, () => (isAvailable() ? 1 : 0));
-  return (signer: SignerRole, outcome: SigningOutcome, milliseconds: number) => {
+  return (signer, outcome, milliseconds) => {
     outcomes({ signer, outcome }, 1);
     seconds({ signer }, milliseconds / 1000);
   };
