@@ -157,7 +157,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3322 },
   config: { lines: 2515 },
   service: { lines: 2893 },
-  builtins: { lines: 14007 },
+  builtins: { lines: 13991 },
   cli: { lines: 2868 },
   verify: { lines: 1400 },
   tools: { lines: 1255 },
