@@ -56,15 +56,15 @@ export const upstreamQuota = definePlugin({
     const { endpoints, meters, status } = services;
     if (endpoints.every((endpoint) => quotaKey.of(endpoint) === undefined)) return {};
     const quotas = quotasOf(services);
-    const help = 'Part of a quota of upstream calls that is used, of the API and the window that have least left';
-    meters.gauge({ name: 'upstream_quota_used_ratio', help, across: 'max' }, () =>
-      Math.max(0, ...[...quotas.values()].flatMap((quota) => quota.uses().map(({ calls, limit }) => calls / limit))),
-    );
-    status.show('quotas', () =>
+    const uses = () =>
       [...quotas].flatMap(([api, quota]) =>
         quota.uses().map(({ name, calls, limit }) => ({ api, name, calls, limit })),
-      ),
+      );
+    const help = 'Part of a quota of upstream calls that is used, of the API and the window that have least left';
+    meters.gauge({ name: 'upstream_quota_used_ratio', help, across: 'max' }, () =>
+      Math.max(0, ...uses().map(({ calls, limit }) => calls / limit)),
     );
+    status.show('quotas', uses);
     return {
       hooks: {
         callApi: async (_, { endpoint }, { next }) => {
