@@ -63,7 +63,7 @@ export class RequestSpans {
     const options = { kind: api.SpanKind.CLIENT, startTime: now(traced), attributes };
     const span = tracer.startSpan(`${method} ${name}/${endpoint}`, options, traced.context);
     try {
-      const response = await ask(traceparentOf(span));
+      const response = await ask(writeTraceparent(traceparentParts(span)));
       span.setAttributes({ [STATUS]: response.status });
       return response;
     } catch (error) {
@@ -100,8 +100,7 @@ export class RequestSpans {
     const { api } = this.#tracing;
     const epoch = Date.now() - performance.now();
     const span = this.#start(exchange, epoch + performance.now() - exchange.elapsed());
-    const { traceId: id, traceFlags } = span.spanContext();
-    const isSampled = (traceFlags & api.TraceFlags.SAMPLED) !== 0;
+    const { traceId: id, isSampled } = traceparentParts(span);
     const traced = { span, context: api.trace.setSpan(api.ROOT_CONTEXT, span), isSampled, epoch };
     requestSpan.set(exchange, traced);
     traceId.set(exchange, id);
@@ -142,7 +141,8 @@ function endpointOf({ resolved }: Exchange): Record<string, string> {
   return { 'sdp.api': api, 'sdp.endpoint': name, 'sdp.endpoint_id': id, 'sdp.mode': mode };
 }
 
-function traceparentOf(span: Span): string {
+/** Returns what the `traceparent` of a span says. */
+function traceparentParts(span: Span) {
   const { traceId: id, spanId: parentId, traceFlags } = span.spanContext();
-  return writeTraceparent({ traceId: id, parentId, isSampled: (traceFlags & 1) === 1 });
+  return { traceId: id, parentId, isSampled: (traceFlags & 1) === 1 };
 }
