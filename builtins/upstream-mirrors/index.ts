@@ -1,6 +1,7 @@
 import { isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
 import {
   apiPath,
+  baseUrl,
   checkPlainHttp,
   type EndpointDraft,
   error,
@@ -40,23 +41,18 @@ function checkMirrors(endpoint: EndpointDraft): Finding[] {
   return [warning(at, message), ...plain];
 }
 
-/** The base URLs of an API, its own first, and when they failed last, as `performance.now()` counts. */
-interface Hosts {
-  readonly bases: readonly string[];
-  readonly failedAt: Map<string, number>;
-}
+/** When each base URL of an API failed last, as `performance.now()` counts. */
+type Failures = Map<string, number>;
 
 /** Returns the base URLs in the order in which they are asked: recently failed ones come last. */
-function inOrder({ bases, failedAt }: Hosts): readonly string[] {
+function inOrder(bases: readonly string[], failedAt: Failures): readonly string[] {
   const rests = (base: string) => performance.now() - (failedAt.get(base) ?? Number.NEGATIVE_INFINITY) < REST_MS;
   return bases.toSorted((a, b) => Number(rests(a)) - Number(rests(b)));
 }
 
 function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi']> {
   const withMirrors = endpoints.filter((endpoint) => mirrorsKey.of(endpoint) !== undefined);
-  const apis = new Map(
-    withMirrors.map((endpoint): [string, Hosts] => [endpoint.api, { bases: basesOf(endpoint), failedAt: new Map() }]),
-  );
+  const apis = new Map(withMirrors.map(({ api }): [string, Failures] => [api, new Map()]));
   const failovers = meters.counter({
     name: 'upstream_failovers_total',
     help: 'Upstream calls that were made at another host after a failure',
@@ -64,12 +60,12 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
     initial: [...apis.keys()].map((api) => ({ api })),
   });
   return async (request, { endpoint }, { next, signal }) => {
-    const hosts = apis.get(endpoint.api);
-    const [own = ''] = hosts?.bases ?? [];
+    const failedAt = apis.get(endpoint.api);
+    const own = baseUrl(endpoint);
     // A plugin may have chosen another host.
-    if (hosts === undefined || !isBelow(own, request.url)) return undefined;
+    if (failedAt === undefined || !isBelow(own, request.url)) return undefined;
     const deadline = performance.now() + (request.timeout ?? callTimeoutOf(endpoint));
-    const bases = inOrder(hosts);
+    const bases = inOrder(basesOf(endpoint), failedAt);
     let failure: unknown;
     for (let i = 0; ; i += 1) {
       const [base = own, left] = [bases[i], bases.length - i];
@@ -82,7 +78,7 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
         const isElsewhereBetter =
           isOutage(error) && (isUnsent(error) || (request.method === 'GET' && error.status !== 503));
         if (!isElsewhereBetter || signal.aborted) throw failure;
-        hosts.failedAt.set(base, performance.now());
+        failedAt.set(base, performance.now());
         if (left === 1) throw failure;
         failovers({ api: endpoint.api }, 1);
       }
