@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1257, files: 9 },
   http: { lines: 516, files: 7 },
-  lib: { lines: 2027 },
+  lib: { lines: 2021 },
   'plugins-sdk': { lines: 3322 },
   config: { lines: 2515 },
   service: { lines: 2893 },

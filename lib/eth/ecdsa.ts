@@ -3,8 +3,6 @@ import { createRequire } from 'node:module';
 import { ethers } from '../process/packages.ts';
 import { toHex } from './hex.ts';
 
-type Secp256k1 = typeof import('secp256k1');
-
 /**
  * The library that computes on the curve: libsecp256k1 as a native binding (`secp256k1`), or the JavaScript inside `ethers`.
  * Both return the same bytes.
@@ -25,7 +23,7 @@ const require = createRequire(import.meta.url);
 function native(): Ecdsa | undefined {
   try {
     // The main entry of the package would silently use slow JavaScript where its binding is missing.
-    const secp256k1: Secp256k1 = require('secp256k1/bindings');
+    const secp256k1: typeof import('secp256k1') = require('secp256k1/bindings');
     // Blinds the arithmetic against side channels; signatures stay the same.
     secp256k1.contextRandomize(randomBytes(32));
     return {

@@ -120,13 +120,8 @@ export function addressOfPublicKey(publicKey: Uint8Array): Address {
   return checksumAddress(toHex(keccak256(publicKey.subarray(1)).subarray(12)));
 }
 
-interface Signature {
-  /** r ‖ s, 64 bytes. */
-  readonly bytes: Uint8Array;
-  readonly recoveryId: number;
-}
-
-function parseSignature(signature: Hex): Signature {
+/** Reads a signature. @returns as `bytes` r ‖ s, 64 bytes. @throws Error saying what is wrong with it. */
+function parseSignature(signature: Hex) {
   if (!isHex(signature) || signature.length !== 132) throw new Error('signature must be 65 bytes of 0x hex');
   const bytes = toBytes(signature);
   const v = bytes[64];

@@ -11,8 +11,6 @@ export interface TraceContext {
   readonly tracestate: string | undefined;
 }
 
-type Headers = Readonly<Record<string, string | undefined>>;
-
 const PARENT =
   /^(?<version>(?!ff)[0-9a-f]{2})-(?<traceId>(?!0{32})[0-9a-f]{32})-(?<parentId>(?!0{16})[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<more>-.*)?$/;
 
@@ -26,7 +24,7 @@ const MEMBER =
  * @param headers by lower-case names, with repeated headers joined by commas.
  * @returns `undefined` without a valid `traceparent`; `tracestate` alone is ignored.
  */
-export function readTraceContext(headers: Headers): TraceContext | undefined {
+export function readTraceContext(headers: Readonly<Record<string, string | undefined>>): TraceContext | undefined {
   const { traceparent, tracestate } = headers;
   if (traceparent === undefined) return undefined;
   const { version, traceId, parentId, flags = '', more } = PARENT.exec(traceparent)?.groups ?? {};
