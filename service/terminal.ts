@@ -1,7 +1,6 @@
 import { codeOf, escapeUnprintable } from './text.ts';
 
-type Write = (text: string, done: (error?: Error | null) => void) => unknown;
-let writeResult: Write = (text, done) => process.stdout.write(text, done);
+let writeResult = (text: string, done: (error?: Error | null) => void): unknown => process.stdout.write(text, done);
 
 /** Errors of a full or failing disk. With any other, the reader is gone. */
 const LOST = /^(?:ENOSPC|EDQUOT|EFBIG|EIO)$/;
