@@ -5,14 +5,12 @@ import { hasType, type SchemaNode } from '../plugins-sdk/schema/node.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import type { Interpolated, Reference } from './interpolate.ts';
 
-type Config = Readonly<Record<string, unknown>>;
-
 /**
  * Converts the values that came from variables to the types of the schema, and replaces unset ones by a sample of that type.
  * Durations become milliseconds.
  * @param standIn returns the replacement for an unset variable.
  */
-export function fill(source: Interpolated, schema: TSchema, standIn = sample): Config {
+export function fill(source: Interpolated, schema: TSchema, standIn = sample): Readonly<Record<string, unknown>> {
   const config = convert(schema, source.value, '', leafOf(source, standIn));
   return isRecord(config) ? config : {};
 }

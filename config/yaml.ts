@@ -80,7 +80,6 @@ const options = {
   stringKeys: true,
   // The tree builder checks this. The library would compare every key with every other.
   uniqueKeys: false,
-  prettyErrors: false,
 } as const;
 
 /** Makes a finding at an offset of the text. */

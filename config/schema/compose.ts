@@ -3,7 +3,7 @@ import type { Definition } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, closedObject, copyWith } from '../../plugins-sdk/schema/close.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { Claims, keyTrees, membersOf } from './key-tree.ts';
+import { Claims, ownedKeys } from './key-tree.ts';
 
 /** One entry of `settings.plugins`. */
 export const PluginEntrySchema = closedObject({
@@ -58,7 +58,7 @@ export function compose(definitions: readonly Definition[]) {
     );
   const auth = authSchema(ownedBy('auth type', (each) => Object.entries(each.auth ?? {})));
   const modes = ownedBy('mode', (each) => (each.modes ?? []).map((mode) => [mode, mode]));
-  const trees = keyTrees(definitions, claims);
+  const keysAt = ownedKeys(definitions, claims);
   const state = stateSchema(ownedBy('state engine', (each) => Object.entries(each.engines ?? {})));
   ownedBy('part of the endpoint ID', (each) => Object.entries(each.identity ?? {}));
   const signer = claims.isFree(SIGNER)
@@ -69,23 +69,23 @@ export function compose(definitions: readonly Definition[]) {
     description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
     ...modeSchema(modes.map(([mode]) => mode)),
     ...auth,
-    ...membersOf(trees.endpoint),
+    ...keysAt('endpoint'),
   });
   const api = closedObject({
     name: Type.String({ minLength: 1, description: 'Human-readable, unique' }),
     ...auth,
-    ...membersOf(trees.api),
+    ...keysAt('api'),
     endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may call' }),
   });
   const plugins = Type.Optional(PluginsSchema);
-  const settings = { ...membersOf(trees.settings), ...state, ...signer, plugins };
+  const settings = { ...keysAt('settings'), ...state, ...signer, plugins };
   const schema: TSchema = closedObject({
     version: Type.String({
       pattern: '^1\\.\\d+$',
       description: '1.<number>, such as 1.0: the version of the format that this release reads',
     }),
-    ...membersOf(trees.root),
-    server: Type.Optional(closedObject(membersOf(trees.server), 'Where and how the service listens')),
+    ...keysAt('root'),
+    server: Type.Optional(closedObject(keysAt('server'), 'Where and how the service listens')),
     settings: Type.Optional(closedObject(settings, 'What applies to all APIs')),
     apis: Type.Array(api, { minItems: 1, description: 'Upstream APIs' }),
   });

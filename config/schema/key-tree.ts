@@ -45,15 +45,9 @@ const FRAME = [
   ...['api.endpoints', 'endpoint.name', 'endpoint.auth', 'endpoint.mode', 'endpoint.description'],
 ];
 
-/** Returns the keys that plugins own, by level. */
-export function keyTrees(definitions: readonly Definition[], claims: Claims): Readonly<Record<Level, KeyTree>> {
-  const trees: Record<Level, KeyTree> = {
-    root: new Map(),
-    server: new Map(),
-    settings: new Map(),
-    api: new Map(),
-    endpoint: new Map(),
-  };
+/** Returns a function that returns the schemas of the keys that plugins own at a level. */
+export function ownedKeys(definitions: readonly Definition[], claims: Claims): (level: Level) => TProperties {
+  const levels: KeyTree = new Map();
   for (const path of FRAME) claims.claim(`config key ${path}`, 'the config file itself');
   for (const { name, keys = [] } of definitions)
     for (const { level, path, schema } of keys)
@@ -62,9 +56,12 @@ export function keyTrees(definitions: readonly Definition[], claims: Claims): Re
         if (!claims.claimKey(path, `plugin "${name}"`, label)) continue;
         // Keys for APIs alone or endpoints alone may be required, as declared. All others are optional.
         const isDeclared = level === 'api' || level === 'endpoint';
-        insert(trees[each], path.split('.'), isDeclared ? close(schema) : Type.Optional(close(schema)));
+        insert(levels, [each, ...path.split('.')], isDeclared ? close(schema) : Type.Optional(close(schema)));
       }
-  return trees;
+  return (level) => {
+    const tree = levels.get(level);
+    return tree instanceof Map ? membersOf(tree) : {};
+  };
 }
 
 function insert(tree: KeyTree, [key = '', ...rest]: readonly string[], schema: TSchema): void {
@@ -75,7 +72,7 @@ function insert(tree: KeyTree, [key = '', ...rest]: readonly string[], schema: T
 }
 
 /** Returns the schemas of a tree's members; inner mappings come last. */
-export function membersOf(tree: KeyTree): TProperties {
+function membersOf(tree: KeyTree): TProperties {
   const members = [...tree].toSorted(([, a], [, b]) => Number(a instanceof Map) - Number(b instanceof Map));
   return Object.fromEntries(
     members.map(([key, inner]) => [key, inner instanceof Map ? Type.Optional(closedObject(membersOf(inner))) : inner]),

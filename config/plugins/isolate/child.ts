@@ -7,8 +7,6 @@ import { Call, type Called, report } from './child-call.ts';
 import { lock } from './lock.ts';
 import { LONGEST_TEXT, lineSplitter, ORDERS, type Order, type Shape, type Thrown } from './protocol.ts';
 
-type Hook = (context: object) => unknown;
-
 // Captured before the plugin is loaded, since it may replace them.
 const { stringify, parse } = JSON;
 const { create } = Object;
@@ -40,7 +38,7 @@ class Life {
   /** The calls under way, by their numbers. */
   readonly #calls: Record<number, Call> = create(null);
   #module: PluginModule = { plugin: undefined, configSchema: undefined, keys: undefined };
-  #hooks: Readonly<Record<string, Hook>> = {};
+  #hooks: Readonly<Record<string, (context: object) => unknown>> = {};
 
   constructor(load: () => Promise<unknown>) {
     this.#load = load;
