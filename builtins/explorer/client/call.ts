@@ -63,18 +63,13 @@ const OPTIONS = { cache: 'no-store', redirect: 'error' } as const;
 
 type Members = Readonly<Record<string, unknown>>;
 
-interface Read {
-  /** The members of the answer; empty if it is no object. */
-  readonly json: Members;
-  readonly outcome: Omit<CallOutcome, 'milliseconds'>;
-}
-
-async function read(response: Response): Promise<Read> {
+/** Returns an outcome, and the members of the answer; none if it is no object. */
+async function read(response: Response) {
   const { status, statusText, headers } = response;
   const body = await response.text();
   // A stream has one event, of one line.
   const answer = jsonIn(body.replace(/^data: /, ''));
-  const json = isRecord(answer) ? answer : {};
+  const json: Members = isRecord(answer) ? answer : {};
   const text = answer === undefined ? body : JSON.stringify(answer, null, 2);
   const problem = answer === undefined && response.ok ? 'The answer is no JSON.' : problemOf(response, json);
   const isStale = headers.get('Cache-Status')?.includes('stale-if-error') === true;
@@ -111,7 +106,7 @@ export function priceText({ amount, max, token, network }: NonNullable<PublicEnd
   return `${range} wei, ${amounts.map((one) => quotient(one, COIN)).join(' to ')} of the native coin of chain ${network}`;
 }
 
-async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void): Promise<Read> {
+async function poll(url: URL, signal: AbortSignal, progress: (text: string) => void) {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * GROWTH, LONGEST_WAIT_MS)) {
     await pause(wait, signal);
     const response = await fetch(url, { ...OPTIONS, signal });

@@ -65,11 +65,9 @@ export const VERBATIM = {
   ref: (control: Element | null) => control?.setAttribute('autocorrect', 'off'),
 };
 
-type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
-
 /** Makes an event listener that passes on a control's text. */
-export function onText(use: (text: string) => void): (event: { readonly currentTarget: Control }) => void {
-  return ({ currentTarget }) => use(currentTarget.value);
+export function onText(use: (text: string) => void) {
+  return ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) => use(currentTarget.value);
 }
 
 /** Submits the form on Ctrl+Enter or Cmd+Enter in a field of several lines. */

@@ -72,15 +72,8 @@ export function useVerdict({ pin }: Page, { outcome, asked, text = '' }: Partial
   return useMemo(judged, [outcome, asked, text, pin]);
 }
 
-/** A signed value; its name is its type with the factor. */
-interface Value {
-  readonly name: string;
-  readonly human?: string | undefined;
-  readonly exact: string;
-}
-
-/** Returns the values of a valid answer, if its encoding is known. */
-export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' }: Asked): Value[] {
+/** Returns the values of a valid answer, if its encoding is known. The name of one is its type with the factor. */
+export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' }: Asked) {
   if (verified?.kind !== 'encoded') return [];
   const kinds = scaled(types, times);
   const names = withFactors(types, times);
