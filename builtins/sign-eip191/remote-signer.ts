@@ -84,20 +84,16 @@ export class RemoteSigner {
       throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}`, failureClass: 'busy' });
     });
     // A signer that hangs keeps its slot: more requests would not help.
-    return this.#signed(statement, signal, release, began).then(
-      (signature) => {
-        this.#measured(role, 'signed', performance.now() - began);
-        this.#health.succeeded();
-        return signature;
-      },
-      (error: unknown) => {
-        this.#measured(role, 'failed', performance.now() - began);
-        // A signature that was aborted because its client left says nothing about the signer.
-        if (!signal.aborted) this.#health.failed();
-        const reason = `signer "${type}": ${reasonOf(error)}`;
-        throw new Refusal(502, 'Signing failed', { reason, failureClass: 'signer' });
-      },
-    );
+    const signature = await this.#signed(statement, signal, release, began).catch((error: unknown) => {
+      this.#measured(role, 'failed', performance.now() - began);
+      // A signature that was aborted because its client left says nothing about the signer.
+      if (!signal.aborted) this.#health.failed();
+      const reason = `signer "${type}": ${reasonOf(error)}`;
+      throw new Refusal(502, 'Signing failed', { reason, failureClass: 'signer' });
+    });
+    this.#measured(role, 'signed', performance.now() - began);
+    this.#health.succeeded();
+    return signature;
   }
 
   /** Gets one signature, and checks who made it. @throws Error */
