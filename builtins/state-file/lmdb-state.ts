@@ -16,7 +16,7 @@ import {
 import { explained } from '../shared/file-faults.ts';
 import { checkFile, ENCODINGS } from './check.ts';
 import { type Entry, type Room, Table } from './table.ts';
-import { wakeThreads } from './wake.ts';
+import { Waker } from './wake.ts';
 
 const FIELD = 'settings.state';
 
@@ -47,8 +47,7 @@ export class LmdbState implements StateEngine {
   readonly #room: Room;
   #opened: Opened | undefined;
   #renewal: Promise<void> | undefined;
-  #waiting = 0;
-  #endWaking: (() => void) | undefined;
+  readonly #waker = new Waker();
 
   /** @param path absolute. */
   constructor(path: string, services: EngineServices, room = ROOM) {
@@ -69,7 +68,7 @@ export class LmdbState implements StateEngine {
       // No free pages are retained: another process may have taken them since.
       const order = { overlappingSync: false, eventTurnBatching: false, maxFreeSpaceToRetain: 0 };
       const env = open<string, Buffer>({ path, ...mode, ...order, ...ENCODINGS });
-      this.#endWaking = wakeThreads(() => this.#waiting > 0);
+      this.#waker.start();
       const table = (name: string) => new Table(env.openDB({ name, ...ENCODINGS }), this.#room);
       const tables = () => ({ values: table('values'), buckets: table('buckets') });
       this.#opened = { env, files, ...(await this.#transaction({ env, files }, tables)) };
@@ -103,12 +102,12 @@ export class LmdbState implements StateEngine {
   async close(): Promise<void> {
     const env = this.#opened?.env;
     this.#opened = undefined;
-    this.#endWaking?.();
     // A write that hangs holds a thread, and Node.js waits for its threads at the exit.
     const end = () => process.kill(process.pid, 'SIGKILL');
     process.once('exit', end);
     await env?.close();
     process.off('exit', end);
+    this.#waker.end();
   }
 
   /** Runs one step, atomic for all processes. Waiting steps share a write to the disk. @throws StateUnavailable */
@@ -130,15 +129,14 @@ export class LmdbState implements StateEngine {
    */
   async #transaction<T>({ env, files }: Pick<Opened, 'env' | 'files'>, run: () => T): Promise<T> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      this.#waiting++;
-      const transaction = env.transaction(() => {
+      const commit = () => {
         // A process that started by now uses the files at the paths: it knows no payment of this one, or does not wait for it.
         for (const [path, file] of files)
           if (fileAt(path) !== file)
             throw new StateUnavailable(`the state file ${path} was deleted or replaced: restart all its processes`);
         return isOnNewest(env) ? { result: run() } : undefined;
-      });
-      const done = await transaction.finally(() => void this.#waiting--);
+      };
+      const done = await this.#waker.during(() => env.transaction(commit));
       if (done !== undefined) return done.result;
       this.#renewal ??= checkFile(this.#path, []).catch(() => undefined);
       await this.#renewal;

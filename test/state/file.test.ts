@@ -2,28 +2,22 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { suite } from '../support/lifetime.ts';
 import { contract } from './contract.ts';
 import { engineOn, FREE, folder, held, put, SET_BACK, started } from './file-setup.ts';
 
 const FULL = { message: 'no room is left in the state file for another key' };
 
-describe('state in a file', () => {
+describe('state in a file', async () => {
+  const directory = await folder(suite);
   contract(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'state-file-'));
     const engine = engineOn(join(directory, 'state'));
     await engine.start();
     let areas = 0;
-    return {
-      area: () => engine.area(`area ${areas++}`),
-      close: async () => {
-        await engine.close();
-        await rm(directory, { recursive: true });
-      },
-    };
+    return { area: () => engine.area(`area ${areas++}`), close: () => engine.close() };
   });
 
   it('outlives the engine, limits included, for nobody else to read', async (t) => {
@@ -64,14 +58,14 @@ describe('state in a file', () => {
     }
   });
 
-  it('does not wait for a lock that is free, although the wake-up went to a process that was killed', async (t) => {
+  it('waits for no lock that is free, at its close either, although the wake-up went to a process that was killed', async (t) => {
     const path = join(await folder(t), 'state');
-    const area = (await started(t, path)).area('a');
+    const engine = await started(t, path);
     t.after(await held(path));
-    const step = put(area, 'b', 'kept');
+    const step = engine.area('a').compareAndSet('b', undefined, 'kept');
+    const closed = engine.close();
     assert.deepEqual(await once(spawn(process.execPath, ['-e', FREE, `${path}-lock`]), 'exit'), [0, null]);
-    await step;
-    assert.equal(await area.get('b'), 'kept');
+    assert.deepEqual(await Promise.all([step, closed]), [undefined, undefined]);
   });
 
   it('forgets what ended meanwhile, and keeps the end of what did not', async (t) => {
