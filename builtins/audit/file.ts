@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withTimeout } from '../../lib/time.ts';
-import type { Log, Services } from '../../plugins-sdk/index.ts';
+import type { Log } from '../../plugins-sdk/index.ts';
 import type { Measure } from '../../plugins-sdk/observe.ts';
 import { codeOf, explained } from '../shared/file-faults.ts';
 
@@ -34,13 +34,11 @@ export class AuditFile {
   #lostInOutage: number | undefined;
 
   /** @param sync whether lines count as written only when they are on disk (fsync). */
-  constructor({ log, meters }: Services, path: string, sync: boolean) {
+  constructor(path: string, sync: boolean, log: Log, counted: Measure<'outcome'>) {
     this.#path = path;
     this.#sync = sync;
     this.#log = log;
-    const initial = ['written', 'lost'].map((outcome) => ({ outcome }));
-    const help = 'Lines of the audit record: written, or lost since they could not be written in time';
-    this.#counted = meters.counter({ name: 'audit_lines_total', help, labels: ['outcome'], initial });
+    this.#counted = counted;
   }
 
   /** Whether the last write has failed. */
@@ -52,8 +50,7 @@ export class AuditFile {
   async start(): Promise<void> {
     const path = this.#path;
     await explained(FIELD, path, async () => {
-      await using file = await opened(path);
-      const begin = await byteAt(file, 0);
+      const begin = await withFile(path, (file) => byteAt(file, 0));
       if (begin !== undefined && begin !== BRACE)
         throw new Error(
           `${FIELD}: ${path} has something else in it, which does not begin with "{": choose another file`,
@@ -121,20 +118,26 @@ export class AuditFile {
   }
 }
 
-/** Opens the file, for one use only, so that a log rotator may move it away. */
-function opened(path: string): Promise<FileHandle> {
-  return open(path, 'a+', 0o600);
+/** Opens the file for each use, so that a log rotator may move it away. */
+async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>): Promise<T> {
+  const file = await open(path, 'a+', 0o600);
+  try {
+    return await run(file);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Appends lines. @returns how many are whole in the file, if the system took only a part. @throws Error of the system. */
-async function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
-  await using file = await opened(path);
-  const begin = (await isCutShort(file)) ? '\n' : '';
-  const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
-  // One write is not mixed with writes of other processes.
-  const { bytesWritten } = await file.write(bytes);
-  if (sync) await file.datasync();
-  return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
+function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
+  return withFile(path, async (file) => {
+    const begin = (await isCutShort(file)) ? '\n' : '';
+    const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
+    // One write is not mixed with writes of other processes.
+    const { bytesWritten } = await file.write(bytes);
+    if (sync) await file.datasync();
+    return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
+  });
 }
 
 /**

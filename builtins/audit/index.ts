@@ -32,20 +32,24 @@ const recorded = new WeakSet<SignedResponse>();
 
 const kept = new StateKey<AuditFile>('audit record');
 
-function fileFor(services: Services, path: string, sync: boolean): AuditFile {
-  const { states, meters } = services;
-  const file = states.keep(kept, `${path} ${sync}`, () => new AuditFile(services, path, sync));
+function fileFor({ states, log, meters }: Services, path: string, sync: boolean): AuditFile {
+  const initial = ['written', 'lost'].map((outcome) => ({ outcome }));
+  const help = 'Lines of the audit record: written, or lost since they could not be written in time';
+  const counted = meters.counter({ name: 'audit_lines_total', help, labels: ['outcome'], initial });
+  const file = states.keep(kept, `${path} ${sync}`, () => new AuditFile(path, sync, log, counted));
   const failing = { name: 'audit_failing', help: '1 while the audit record cannot be written, else 0' };
   meters.gauge({ ...failing, across: 'max' }, () => Number(file.isFailing));
   return file;
 }
 
 /**
- * Returns the members of an answer's line.
+ * Returns the members of an answer's line; undefined if the answer is not the pipeline's.
  * @param isGiven whether the client gets the answer; otherwise it was signed and then withheld.
  */
 function lineOf(answer: SignedResponse, exchange: Exchange, isGiven: boolean) {
-  const { isMadeHere, endpointId, requestHash, digest, timestamp, signers = [] } = signedFacts(answer) ?? {};
+  const facts = signedFacts(answer);
+  if (facts === undefined) return undefined;
+  const { isMadeHere, endpointId, requestHash, digest, timestamp, signers } = facts;
   const { requestId, endpoint } = exchange;
   const [signer, ...others] = signers;
   const isAgain = !isMadeHere || recorded.has(answer);
@@ -72,8 +76,9 @@ export const audit = definePlugin({
     const { path, values = false, sync = false } = settings;
     const file = fileFor(services, services.path(path), sync);
     const record = (answer: SignedResponse, exchange: Exchange, isGiven: boolean) => {
-      const time = new Date(services.now()).toISOString();
-      const json = JSON.stringify({ time, ...lineOf(answer, exchange, isGiven) });
+      const line = lineOf(answer, exchange, isGiven);
+      if (line === undefined) return;
+      const json = JSON.stringify({ time: new Date(services.now()).toISOString(), ...line });
       file.add(values ? `${json.slice(0, -1)},"answer":${answer.json}}` : json);
     };
     return {
