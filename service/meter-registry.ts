@@ -90,7 +90,7 @@ export class MeterRegistry {
       const { name } = instrument;
       this.#checkName({ plugin, kind, instrument }, meters.values());
       const meter: Meter = meters.get(name) ?? { plugin, kind, instrument, initial: [], read };
-      meter.initial.push(...initial);
+      for (const labels of initial) meter.initial.push(labels);
       meter.read = read;
       meters.set(name, meter);
       if (isCommitted) this.#export(meter);

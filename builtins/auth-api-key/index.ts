@@ -113,8 +113,8 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
 
 /** Returns the keys with a name that any of the endpoints accepts. */
 function namedKeysIn(endpoints: Services['endpoints']): readonly Static<typeof NamedKey>[] {
-  const methods = endpoints.flatMap(({ auth }) => auth);
-  return methods.flatMap(({ type, ...method }) =>
+  const methods = new Set(endpoints.flatMap(({ auth }) => auth));
+  return [...methods].flatMap(({ type, ...method }) =>
     type === 'apiKey' && Check(schema, method) ? method.keys.filter((key) => typeof key !== 'string') : [],
   );
 }
@@ -135,10 +135,11 @@ export const authApiKey = definePlugin({
   credentials: [NAME],
   exposes: LIMIT_HEADERS,
   check({ endpoints }) {
-    const objects = endpoints.flatMap((endpoint) => authObjects(endpoint, 'apiKey', schema));
+    const found = endpoints.flatMap((endpoint) => authObjects(endpoint, 'apiKey', schema));
+    // Endpoints share the objects of their API, each of which is checked once.
+    const objects = new Map(found.map((object) => [object.at, object]));
     const limits = new Map<string, KeyLimit | undefined>();
-    // Endpoints share the objects of their API, so a finding may come up several times.
-    return objects.flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
+    return [...objects.values()].flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
   },
   openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
   setup(services) {
