@@ -18,13 +18,13 @@ export type Tracing = Awaited<ReturnType<typeof load>>;
 /** Sends the spans of this process to a collector, over all reloads. The library reads OpenTelemetry's variables itself. */
 export class SpanExport {
   readonly #variable: string;
-  readonly #services: Services;
+  readonly #services: Pick<Services, 'log' | 'version'>;
   #started: Promise<Tracing> | undefined;
 
   /** @param variable the environment variable that names the collector. */
-  constructor(variable: string, services: Services) {
+  constructor(variable: string, { log, version }: Services) {
     this.#variable = variable;
-    this.#services = services;
+    this.#services = { log, version };
   }
 
   /** Loads the library, once. @throws Error with the command that installs missing packages, or the wrong variable. */
@@ -47,7 +47,7 @@ export class SpanExport {
   }
 }
 
-async function load(variable: string, { version, log }: Services) {
+async function load(variable: string, { version, log }: Pick<Services, 'log' | 'version'>) {
   const missing = `${variable} is set, and needs packages that are not installed: ${INSTALL}`;
   const [api, { OTLPTraceExporter }, resources, sdk] = await optionalPackage(
     () =>
