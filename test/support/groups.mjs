@@ -26,17 +26,20 @@ const FIRST = { test: ['cli', 'e2e', 'incidents', 'http', 'docs', 'examples', 'e
 const MOST = { test: 40, slow: 5 };
 const FEW = 8;
 
-const [, , kind = 'test', ...named] = process.argv;
+const [, , kind = 'test', ...words] = process.argv;
+const named = words.map((word) => word.replace('test/', ''));
 const first = FIRST[kind] ?? [];
 const folder = new URL(`../../.cache/tests/${kind}/`, import.meta.url);
-const files = readdirSync(new URL('..', import.meta.url), { recursive: true })
+const found = readdirSync(new URL('..', import.meta.url), { recursive: true })
   .filter((name) => name.endsWith(`.${kind}.ts`) && !LAST.includes(name))
   .sort();
+const files = named.length > 0 ? named : found;
+const others = files.filter((name) => !ALONE.includes(name));
 
 /** The files of each folder. */
 function folders() {
   const found = new Map(first.map((name) => [name, []]));
-  for (const file of files.filter((name) => !ALONE.includes(name))) {
+  for (const file of others) {
     const [name] = file.split('/');
     found.set(name, [...(found.get(name) ?? []), file]);
   }
@@ -60,7 +63,7 @@ function parts(name, members, count) {
 /** Node runs files in the order of their names. */
 function write([name, members], index) {
   const file = new URL(`${String(index).padStart(2, '0')}-${name.replaceAll('/', '-')}.mjs`, folder);
-  const text = JSON.stringify(members.map((member) => member.replace(/^(?!test\/)/, 'test/')));
+  const text = JSON.stringify(members.map((member) => `test/${member}`));
   writeFileSync(file, `import { together } from '../../../test/support/together.mjs';\nawait together(${text});\n`);
   return fileURLToPath(file);
 }
@@ -68,5 +71,5 @@ function write([name, members], index) {
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const alone = ALONE.filter((file) => files.includes(file)).map((file) => [file.replace(/\.\w+\.ts$/, ''), [file]]);
-const all = named.length > 0 ? parts('named', named, Number(kind)) : [...alone, ...groups()];
-console.log(all.map(write).join('\n'));
+const all = named.length > 0 ? parts('named', others, Number(kind)) : groups();
+console.log([...alone, ...all].map(write).join('\n'));
