@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { suite } from '../support/lifetime.ts';
-import { metricsUrl, scrapeAfter } from '../support/metrics.ts';
+import { metricsUrl, scrape, scrapeAfter } from '../support/metrics.ts';
 import { idOf, postTo, reload } from '../support/reload.ts';
 import { served } from '../support/served.ts';
 import { encoding, oneApi, type RunningService, serviceFor, startTestService } from '../support/service.ts';
@@ -114,13 +114,15 @@ describe('metrics over a reload of the config', { concurrency: 4 }, async () => 
     assert.equal(found.table('upstream_call_seconds_count')['api plain ok '], 2);
   });
 
-  it('end with a config without them, and begin anew with one', async (t) => {
+  it('end with a config without them, and begin anew with one, with what other plugins count', async (t) => {
     const service = await start(t, HERE);
     const before = metricsUrl(service);
-    assert.ok(await takes(service, configOf()));
+    const audited = { audit: { path: 'audit' } };
+    assert.ok(await takes(service, configOf(undefined, audited)));
     await closed(before);
     await ask(service);
-    assert.ok(await takes(service, configOf(HERE)));
+    assert.ok(await takes(service, configOf(HERE, audited)));
+    assert.equal((await scrape(service)).table('audit_lines_total').lost, 0);
     await ask(service);
     assert.deepEqual(await counted(service, 1), { signed: 1, called: 1 });
     assert.equal(lines(service).length, 2);

@@ -72,6 +72,10 @@ describe('Meters', () => {
     assert.deepEqual(sink.measured, []);
   });
 
+  it('begin with as many series as a plugin names', () => {
+    setUp().meters.counter({ ...labelled, initial: Array(200_000).fill({ outcome: 'ok' }) });
+  });
+
   it('read no gauge unless the sink asks', () => {
     const { meters } = setUp();
     let reads = 0;
