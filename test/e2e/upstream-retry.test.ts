@@ -25,18 +25,17 @@ describe('retry', async () => {
   beforeEach(() => upstream.requests.splice(0));
 
   const answers = (...handlers: Handler[]) => upstream.on('*', inTurn(...handlers));
-  const asked = () => upstream.requests.length;
   /** Asserts that the upstream is called so often by an endpoint until it has its answer. */
   const succeeds = async (endpoint: string, calls: number, ...failing: Handler[]) => {
     answers(...failing, faults.json(7));
     assert.equal(await rawDataOf(await service.post(`api/${endpoint}`)), 7);
-    assert.equal(asked(), calls);
+    assert.equal(upstream.requests.length, calls);
   };
   /** Asserts that the upstream is called so often by an endpoint, which gives up. */
   const givesUp = async (endpoint: string, calls: number, ...failing: Handler[]) => {
     answers(...failing, faults.json(7));
     await assertRefused(await service.post(`api/${endpoint}`), 502, 'API call failed');
-    assert.equal(asked(), calls);
+    assert.equal(upstream.requests.length, calls);
   };
 
   const passing = {

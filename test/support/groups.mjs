@@ -71,5 +71,5 @@ function write([name, members], index) {
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 const alone = ALONE.filter((file) => files.includes(file)).map((file) => [file.replace(/\.\w+\.ts$/, ''), [file]]);
-const all = named.length > 0 ? parts('named', others, Number(kind)) : groups();
-console.log([...alone, ...all].map(write).join('\n'));
+const shared = named.length > 0 ? parts('named', others, Number(kind)) : groups();
+console.log([...alone, ...shared].map(write).join('\n'));
