@@ -78,8 +78,10 @@ function visibleOf({ declared }: Prepared, values: Values): Parameters {
 
 function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
   const sent = reserved.filter((name) => Object.hasOwn(given, name) && given[name] !== undefined);
-  return Object.freeze(Object.fromEntries(sent.map((name) => [name, given[name] ?? null])));
+  return sent.length === 0 ? none : Object.freeze(Object.fromEntries(sent.map((name) => [name, given[name] ?? null])));
 }
+
+const none: Parameters = Object.freeze({});
 
 /** The values of declared parameters, and the same values with all digits that the client wrote, as they go upstream. */
 interface Resolved {
