@@ -138,9 +138,11 @@ export class LmdbState implements StateEngine {
       };
       const done = await this.#waker.during(() => env.transaction(commit));
       if (done !== undefined) return done.result;
-      this.#renewal ??= checkFile(this.#path, []).catch(() => undefined);
+      const over = () => {
+        this.#renewal = undefined;
+      };
+      this.#renewal ??= checkFile(this.#path, []).then(over, over);
       await this.#renewal;
-      this.#renewal = undefined;
     }
     throw new Error('its newest commit is not to be had, since processes keep opening it');
   }
