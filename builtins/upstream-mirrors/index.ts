@@ -1,7 +1,6 @@
 import { isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
 import {
   apiPath,
-  baseUrl,
   checkPlainHttp,
   type EndpointDraft,
   error,
@@ -9,7 +8,7 @@ import {
   keys,
   warning,
 } from '../../plugins-sdk/config.ts';
-import { definePlugin, type Services, type Taps } from '../../plugins-sdk/index.ts';
+import { definePlugin, perEndpoint, type Services, type Taps } from '../../plugins-sdk/index.ts';
 import { basesOf, callTimeoutOf, isBelow, isOutage, isUnsent, mirrorsKey, worse } from '../shared/upstream.ts';
 import { mirrored } from './openapi.ts';
 
@@ -59,13 +58,15 @@ function failingOver({ endpoints, meters }: Services): NonNullable<Taps['callApi
     labels: ['api'],
     initial: [...apis.keys()].map((api) => ({ api })),
   });
+  const known = perEndpoint(endpoints, (endpoint) => ({ all: basesOf(endpoint), timeout: callTimeoutOf(endpoint) }));
   return async (request, { endpoint }, { next, signal }) => {
     const failedAt = apis.get(endpoint.api);
-    const own = baseUrl(endpoint);
+    const { all, timeout } = known(endpoint);
+    const [own = ''] = all;
     // A plugin may have chosen another host.
     if (failedAt === undefined || !isBelow(own, request.url)) return undefined;
-    const deadline = performance.now() + (request.timeout ?? callTimeoutOf(endpoint));
-    const bases = inOrder(basesOf(endpoint), failedAt);
+    const deadline = performance.now() + (request.timeout ?? timeout);
+    const bases = inOrder(all, failedAt);
     let failure: unknown;
     for (let i = 0; ; i += 1) {
       const [base = own, left] = [bases[i], bases.length - i];
