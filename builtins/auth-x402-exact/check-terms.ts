@@ -3,15 +3,14 @@ import {
   type CheckContext,
   checkAddress,
   checkPlainHttp,
-  DEFAULT_TIMEOUT_MS,
   type EndpointDraft,
   error,
   type Finding,
-  keys,
   warning,
 } from '../../plugins-sdk/config.ts';
 import { checkHeader } from '../shared/api-headers.ts';
 import { authObjects, checkAmount, checkPayee, isZeroAddress } from '../shared/auth-objects.ts';
+import { callTimeoutOf } from '../shared/upstream.ts';
 import { cdpKey } from './cdp.ts';
 import { chainsOf, dollarsOf, domainOf, statedDollars } from './dollars.ts';
 import { LONGEST_REQUIRED, type Offer, offerOf, requiredHeader, requirementsOf } from './offer.ts';
@@ -79,7 +78,7 @@ const NATIVE = 'is the zero address: only tokens can be paid by authorisation';
 
 function checkAccept(at: string, accept: Accept, endpoint: EndpointDraft): Finding[] {
   const { asset, amount, payTo, maxTimeoutSeconds } = accept;
-  const timeout = keys.timeout.of(endpoint) ?? DEFAULT_TIMEOUT_MS;
+  const timeout = callTimeoutOf(endpoint);
   const most = requirementsOf(accept);
   const lateAt = maxTimeoutSeconds === undefined ? at : `${at}.maxTimeoutSeconds`;
   const late = `is not longer than the "timeout" of the API (${timeout} ms): a late answer finds its payment expired, and is not shown`;
