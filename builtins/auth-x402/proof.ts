@@ -24,9 +24,8 @@ export function parseProof(text: string, invalid: (reason: string) => Refusal) {
   const { txHash, expiresAt, signature } = proof as Readonly<Record<string, unknown>>;
   if (!isBytes32(txHash)) throw invalid('txHash is no 32-byte hex');
   if (!isHex(signature) || signature.length !== 2 + 2 * 65) throw invalid('signature is no 65-byte hex');
-  if (typeof expiresAt !== 'number' || !Number.isSafeInteger(expiresAt) || expiresAt < 0) {
+  if (typeof expiresAt !== 'number' || !Number.isSafeInteger(expiresAt) || expiresAt < 0)
     throw invalid('expiresAt is no unix time');
-  }
   // `expiresAt`: Unix seconds.
   return { txHash, expiresAt, signature };
 }

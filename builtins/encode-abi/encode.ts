@@ -55,9 +55,8 @@ function find({ plan, delegated, values, combine }: Encoding, data: Json) {
 
 function refusalOf(cause: unknown, { delegated }: Encoding): unknown {
   const isPathChosen = delegated.includes('path');
-  if (cause instanceof BudgetError && isPathChosen) {
+  if (cause instanceof BudgetError && isPathChosen)
     return new Refusal(400, 'Invalid `_path` request parameter', { reason: cause.message });
-  }
   if (cause instanceof PathError) return new Refusal(502, 'API call failed', blame(cause.message, isPathChosen));
   if (!(cause instanceof ValueError)) return cause;
   const isClients = isPathChosen || delegated.includes('type') || (delegated.includes('times') && cause.isOfFactor);

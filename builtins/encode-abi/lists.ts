@@ -15,9 +15,8 @@ export type Origin = 'requester' | { readonly declared: readonly string[] };
 
 /** Parses a member of an encoding as a list. An empty multiplier means none. @throws PlanError */
 export function readList(field: Field, text: string, origin: Origin): Lists {
-  if (origin === 'requester' && text.length > MAX_REQUESTER_TEXT) {
+  if (origin === 'requester' && text.length > MAX_REQUESTER_TEXT)
     throw new PlanError(field, `is longer than ${MAX_REQUESTER_TEXT} characters`);
-  }
   if (field === 'path') return { paths: pathsOf(text, origin) };
   const members = splitList(text);
   if (field === 'type') return { types: members.map((name) => typeOf(name, origin)) };

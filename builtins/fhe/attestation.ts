@@ -50,9 +50,8 @@ export function attested(
   const [handle] = handles;
   if (handle === undefined || handles.length !== 1) throw new Error(`${handles.length} handles for one value`);
   const parts = split(inputProof);
-  if (toHex(handle) !== binding.handle || parts.handle !== binding.handle) {
+  if (toHex(handle) !== binding.handle || parts.handle !== binding.handle)
     throw new Error('the handle is not that of the ciphertext');
-  }
   const { gatewayChainId: chainId, verifyingContract } = coprocessors;
   const domain = { name: 'InputVerification', version: '1', chainId, verifyingContract };
   const digest = TypedDataEncoder.hash(domain, types, {

@@ -114,9 +114,8 @@ export async function findMined(
       ask('eth_getTransactionReceipt', [txHash], shapes.receipt),
     ]);
     if (transaction === null || receipt === null) return undefined;
-    if (!isSameHex(transaction.hash, txHash) || !isSameHex(receipt.transactionHash, txHash)) {
+    if (!isSameHex(transaction.hash, txHash) || !isSameHex(receipt.transactionHash, txHash))
       throw new JsonRpcFailure('the answer is about another transaction');
-    }
     // Between two answers the chain may have been reorganised.
     if (!isSameHex(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
     // The chain's length comes first, because the block must still be part of the chain after that.
