@@ -43,24 +43,23 @@ export function typeNames(): string[] {
  * @throws TypeError if a value does not have its type's {@link AbiValue} form, an integer is out of range, or the lists differ
  * in length.
  */
-export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Uint8Array {
+export function encodeAbi(types: readonly AbiType[], values: readonly AbiValue[]): Buffer {
   if (types.length !== values.length) throw new TypeError(`${types.length} ABI types but ${values.length} values`);
   const tails = types.map((type, i) => tailOf(type, values[i]));
   const headSize = types.length * WORD;
   const tailSize = tails.reduce((sum, tail) => sum + (tail === undefined ? 0 : WORD + padded(tail.length)), 0);
 
-  const bytes = new Uint8Array(headSize + tailSize);
-  const view = new DataView(bytes.buffer);
+  const bytes = Buffer.alloc(headSize + tailSize);
   let end = headSize;
   for (const [i, type] of types.entries()) {
     const head = i * WORD;
     const tail = tails[i];
     if (tail === undefined) {
-      writeStatic(bytes, view, head, type, values[i]);
+      writeStatic(bytes, head, type, values[i]);
       continue;
     }
-    writeCount(view, head, end);
-    writeCount(view, end, tail.length);
+    writeCount(bytes, head, end);
+    writeCount(bytes, end, tail.length);
     bytes.set(tail, end + WORD);
     end += WORD + padded(tail.length);
   }
@@ -96,9 +95,9 @@ function tailOf(type: AbiType, value: AbiValue | undefined): Uint8Array | undefi
   return undefined;
 }
 
-function writeStatic(bytes: Uint8Array, view: DataView, at: number, type: AbiType, value: AbiValue | undefined): void {
+function writeStatic(bytes: Buffer, at: number, type: AbiType, value: AbiValue | undefined): void {
   if (type.kind === 'int' && typeof value === 'bigint' && value >= type.min && value <= type.max) {
-    writeInteger(view, at, value);
+    writeInteger(bytes, at, value);
   } else if (type.kind === 'bool' && typeof value === 'boolean') {
     bytes[at + WORD - 1] = value ? 1 : 0;
   } else if (type.kind === 'fixedBytes' && value instanceof Uint8Array && value.length === type.size) {
@@ -111,21 +110,21 @@ function writeStatic(bytes: Uint8Array, view: DataView, at: number, type: AbiTyp
 }
 
 /** Writes two's complement, big-endian. Most values fit 64 bits, and shifts of a bigint are slow. */
-function writeInteger(view: DataView, at: number, value: bigint): void {
+function writeInteger(bytes: Buffer, at: number, value: bigint): void {
   const low = BigInt.asIntN(64, value);
-  view.setBigInt64(at + 24, low);
+  bytes.writeBigInt64BE(low, at + 24);
   if (low === value) {
-    if (value < 0n) for (let i = 0; i < 24; i += 8) view.setBigInt64(at + i, -1n);
+    if (value < 0n) for (let i = 0; i < 24; i += 8) bytes.writeBigInt64BE(-1n, at + i);
     return;
   }
-  view.setBigInt64(at + 16, BigInt.asIntN(64, value >> 64n));
-  view.setBigInt64(at + 8, BigInt.asIntN(64, value >> 128n));
-  view.setBigInt64(at, BigInt.asIntN(64, value >> 192n));
+  bytes.writeBigInt64BE(BigInt.asIntN(64, value >> 64n), at + 16);
+  bytes.writeBigInt64BE(BigInt.asIntN(64, value >> 128n), at + 8);
+  bytes.writeBigInt64BE(BigInt.asIntN(64, value >> 192n), at);
 }
 
 /** Writes an offset or a length. Both are far below 2^32, since no value is longer than the response it came from. */
-function writeCount(view: DataView, at: number, count: number): void {
-  view.setUint32(at + WORD - 4, count);
+function writeCount(bytes: Buffer, at: number, count: number): void {
+  bytes.writeUInt32BE(count, at + WORD - 4);
 }
 
 function padded(length: number): number {

@@ -45,6 +45,7 @@ describe('toHex and toBytes', () => {
     assert.equal(toHex(Uint8Array.of(0, 1, 0xab, 0xff)), '0x0001abff');
     assert.deepEqual([...toBytes('0x0001aBFf')], [0, 1, 0xab, 0xff]);
     assert.equal(toHex(new Uint8Array()), '0x');
+    assert.throws(() => toHex('secret' as never), /^TypeError: expected bytes$/);
     assert.equal(toBytes('0x').length, 0);
   });
 
