@@ -1,5 +1,5 @@
 import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../../plugins-sdk/index.ts';
-import { BudgetError, fullBudget, PathError } from '../shared/json-path/index.ts';
+import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
 import type { PathValues } from '../shared/json-path/placeholders.ts';
 import type { Combine } from './combine.ts';
 import type { Field } from './fault.ts';
@@ -41,16 +41,21 @@ export function encode(encoding: Encoding, { data, text }: ApiResponse): Encoded
 /** Finds the values of a plan. @throws Refusal 502 if a path finds nothing, PathError */
 function find({ plan, delegated, values, combine }: Encoding, data: Json) {
   const budget = fullBudget();
-  return plan.flatMap((planned) => {
+  const found: { match: Match; planned: Plan[number] }[] = [];
+  for (const planned of plan) {
     const { path } = planned;
-    const matches = combine === undefined ? path.first(data, budget, values) : path.all(data, budget, values);
-    const found = [matches ?? []].flat().map((match) => ({ match, planned }));
-    if (found.length > 0) return found;
+    const before = found.length;
+    if (combine === undefined) {
+      const match = path.first(data, budget, values);
+      if (match !== undefined) found.push({ match, planned });
+    } else for (const match of path.all(data, budget, values)) found.push({ match, planned });
+    if (found.length > before) continue;
     const isClients = delegated.includes('path');
     // A client's path stays out of the log.
     const reason = isClients ? 'the path that the client has chosen finds nothing' : undefined;
     throw new Refusal(502, `No value found at path: ${path.text}`, blame(reason, isClients));
-  });
+  }
+  return found;
 }
 
 function refusalOf(cause: unknown, { delegated }: Encoding): unknown {

@@ -164,8 +164,8 @@ function toText(type: AbiType, value: unknown, token: string | undefined): strin
 }
 
 function decimalOfNumber(value: unknown, token: string | undefined): Decimal | undefined {
-  // An infinite double without its source text is JSON.stringify's `null`, and refused as no decimal.
-  return typeof value === 'number' ? parseDecimal(token ?? JSON.stringify(value)) : undefined;
+  // `Infinity`, from a number without its source text, is no decimal.
+  return typeof value === 'number' ? parseDecimal(token ?? String(value)) : undefined;
 }
 
 function decimalOfText(value: string): Decimal | undefined {

@@ -94,8 +94,9 @@ export const requestBody = definePlugin({
             const text = bytes.toString('latin1');
             // All of a text is hashed to look it up: for a long one that takes longer than to read it.
             const isShort = text.length <= LONGEST_KNOWN;
-            const said = (isShort && known.get(text)) || read(bytes);
-            if (isShort) known.set(text, said);
+            const found = isShort ? known.get(text) : undefined;
+            const said = found ?? read(bytes);
+            if (isShort && found === undefined) known.set(text, said);
             const { parameters, hasParameters, written } = said;
             if (!hasParameters && isStrict(exchange.endpoint)) throw refusals.noParameters();
             if (written !== undefined) writtenParameters.set(exchange, written);

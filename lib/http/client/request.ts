@@ -75,5 +75,7 @@ export function parseTarget({ method, url }: BoundedRequest): URL {
 /** Returns headers as undici takes them: name, value, name, value… */
 export function outgoingHeaders(headers: Readonly<Record<string, string>> = {}): string[] {
   const isNegotiated = Object.keys(headers).some((name) => name.toLowerCase() === 'accept-encoding');
-  return [...Object.entries(headers).flat(), ...(isNegotiated ? [] : ['accept-encoding', 'gzip, deflate, br'])];
+  const list: string[] = [];
+  for (const [name, value] of Object.entries(headers)) list.push(name, value);
+  return isNegotiated ? list : [...list, 'accept-encoding', 'gzip, deflate, br'];
 }
