@@ -110,7 +110,7 @@ class RequestLifecycle {
       const end = () => this.#refuseUnanswered();
       // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
       if (isStream(httpResponse.body)) onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(end));
-      else await end();
+      else if (!this.#hasRun) await end();
       return httpResponse;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'present'));
@@ -203,12 +203,12 @@ class RequestLifecycle {
     const { status } = apiResponse;
     // An error status is never signed, even if a plugin has set it.
     if (status < 200 || status > 299) refuse('onAfterApiCall', refusals.upstreamStatus(status));
-    const signed = await this.#sign(apiResponse, asked, exchange);
-    const proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
-    return this.#runtime.serialize({ ...signed, proof }, asked);
+    const parts = await this.#sign(apiResponse, asked, exchange);
+    parts.proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
+    return this.#runtime.serialize(parts, asked);
   };
 
-  async #sign(apiResponse: ApiResponse, question: Question, exchange: Exchange): Promise<Omit<SignedParts, 'proof'>> {
+  async #sign(apiResponse: ApiResponse, question: Question, exchange: Exchange): Promise<SignedParts> {
     const hooks = this.#hooks;
     requireNotEnded(exchange, 'sign');
     const encoded = await hooks.ask('encode', [apiResponse, question, exchange]);
@@ -223,11 +223,14 @@ class RequestLifecycle {
     const unsigned = Object.freeze({ endpointId, timestamp, data, isHash: !showsBytes, question });
     const statements = await hooks.ask('statements', [nothing, unsigned, exchange]);
     const signRequest = statements.length > 0 ? Object.freeze({ ...unsigned, statements }) : unsigned;
-    const signed = await hooks.ask('sign', [signRequest, exchange]);
-    const { node, signature, digest, ...rest } =
-      signed ?? refuse('sign', refusals.internal('nothing signs the answer'));
-    const extra = statements.length > 0 ? { ...rest.extra, ...membersOf(statements, rest.statements) } : rest.extra;
-    return { node, signature, digest, extra, endpointId, timestamp, data, field, value: showsBytes ? data : value };
+    const signed =
+      (await hooks.ask('sign', [signRequest, exchange])) ??
+      refuse('sign', refusals.internal('nothing signs the answer'));
+    const { node, signature, digest } = signed;
+    const members = statements.length > 0 ? membersOf(statements, signed.statements) : undefined;
+    const extra = members === undefined ? signed.extra : { ...signed.extra, ...members };
+    const shown = showsBytes ? data : value;
+    return { node, signature, digest, extra, endpointId, timestamp, data, field, value: shown, proof: undefined };
   }
 
   /** Concludes the request as refused if its mode ended without calling `run`. */

@@ -65,12 +65,14 @@ function factsOf(answer: Checked, requestHash: Hex | undefined, isMadeHere: bool
   const { endpointId, node, timestamp, data, digest, extra } = answer;
   const entries = Array.isArray(extra?.signatures) ? extra.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
+  const facts = { endpointId, requestHash, timestamp, signers: [node, ...others], isMadeHere };
+  if (digest !== undefined) return { ...facts, digest: toHex(digest) };
   let signed: Hex | undefined;
   return {
-    ...{ endpointId, requestHash, timestamp, signers: [node, ...others], isMadeHere },
+    ...facts,
     // Made once, and only for records that show it: an answer may be given many times.
     get digest() {
-      signed ??= toHex(digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
+      signed ??= toHex(dataDigest(endpointId, timestamp, toBytes(data)));
       return signed;
     },
   };
