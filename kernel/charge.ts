@@ -60,6 +60,8 @@ export function controllerOf(source: AbortSource | undefined): AbortController {
   return controller;
 }
 
+const over = () => new Error('the budget has ended');
+
 /** Bounds of the milliseconds until a budget is checked again: more checks would cost much, and node has no longer timers. */
 const LOOKS = { soonest: 5, latest: 2 ** 31 - 1 };
 
@@ -112,29 +114,36 @@ export class Charge implements CallContext {
     this.#controller = undefined;
   }
 
-  /**
-   * Reads the clock, and charges the time since the last reading.
-   * @param isCharged whether a call was under way in that time.
-   * @returns whether any time is left.
-   */
-  chargeTime(isCharged: boolean = this.#active > 0): boolean {
+  /** Reads the clock, and charges the time since the last reading if a call was under way. @returns whether any time is left. */
+  chargeTime(): boolean {
     const now = performance.now();
-    if (isCharged) this.#used += now - this.#since;
+    if (this.#active > 0) this.#used += now - this.#since;
     this.#since = now;
     if (this.#used < this.#total) return true;
     this.#controller?.abort();
     return false;
   }
 
-  /** Begins a call. @param left what remained before the call, if it is under way already. @returns the value to pass to `end`. */
-  begin(left?: number): number {
-    this.#calls += 1;
-    this.resume(left === undefined ? undefined : true);
-    return this.#total - this.#noted - (left ?? this.remaining);
+  /** Charges time as `chargeTime` does. @throws Error if none is left. */
+  requireTime(): void {
+    if (!this.chargeTime()) throw over();
   }
 
-  /** Ends a call; `chargeTime` must come just before. @returns the milliseconds that it used, without the calls inside it. */
-  end(begun: number): number {
+  /** Begins a call. @returns the value to pass to `end`. @throws Error if no time is left. */
+  begin(): number {
+    this.requireTime();
+    this.#calls += 1;
+    this.#active += 1;
+    return this.#used - this.#noted;
+  }
+
+  /**
+   * Ends a call; `chargeTime` must come just before.
+   * @param begun undefined for a call that found no time left.
+   * @returns the milliseconds that it used, without the calls inside it.
+   */
+  end(begun: number | undefined): number {
+    if (begun === undefined) return 0;
     this.#calls -= 1;
     this.#active -= 1;
     if (this.#calls === 0) {
@@ -152,8 +161,8 @@ export class Charge implements CallContext {
     this.#active -= 1;
   }
 
-  resume(isCharged?: boolean): void {
-    this.chargeTime(isCharged);
+  resume(): void {
+    this.chargeTime();
     this.#active += 1;
   }
 
@@ -168,26 +177,15 @@ export class Charge implements CallContext {
     }
   }
 
-  /** Waits for a call's result. Rejects if the budget ends first; a later result is dropped. */
-  within<T>(pending: PromiseLike<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const start = () => setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
-      // Time may be left: none was charged while the call waited for uncharged work.
-      const look = () => {
-        if (this.chargeTime()) timer = start();
-        else reject(new Error('the budget has ended'));
-      };
-      let timer = start();
-      // `finally` would cost three more promises.
-      const settle = (how: () => void) => {
-        clearTimeout(timer);
-        how();
-      };
-      // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
-      new Promise<T>((follow) => follow(pending)).then(
-        (value) => settle(() => resolve(value)),
-        (error) => settle(() => reject(error)),
-      );
-    });
+  /** Calls a function with an error when the budget ends. @returns a function that prevents it. */
+  onEnd(tell: (error: Error) => void): () => void {
+    const start = () => setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
+    // Time may be left: none was charged while the call waited for uncharged work.
+    const look = () => {
+      if (this.chargeTime()) timer = start();
+      else tell(over());
+    };
+    let timer = start();
+    return () => clearTimeout(timer);
   }
 }

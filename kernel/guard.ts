@@ -1,6 +1,7 @@
 import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
-import type { Args, CallEvent, Next, Observer, Tapped, Wrapper } from './hooks.ts';
+import type { Args, CallEvent, Done, Next, Observer, Tapped, Wrapper } from './hooks.ts';
+import { resultOf } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import { type Contract, type Contracts, type Stage, type StageName, stageOf, WrongShape } from './stages.ts';
 import type { ApiResponse, CallContext } from './values.ts';
@@ -32,51 +33,54 @@ export interface Tap {
 }
 
 /** A tap with its stage's row and contract, looked up once. */
-type Guarded = Tap & Stage & { readonly contract: Contract };
+type Guarded = Tap & { readonly [K in 'kind' | 'takes' | 'returns' | 'fails' | 'public']: Stage[K] } & {
+  readonly contract: Contract;
+};
 
 /**
  * Wraps a plugin's function; nothing else does. The wrapper charges the budget, aborts the plugin's signal, checks the result,
  * applies the stage's failure policy and names the plugin in errors.
- * @returns a function that gives a result, `undefined` or a refusal: to its callback or, at an around stage, by its promise.
+ * @returns a function that gives a result, `undefined` or a refusal: to its callback or, at an around stage, to its caller.
  */
 export function guarded(tap: Tap): Tapped | Wrapper {
   const contract = tap.options.contracts.of(tap.stage);
-  const own: Guarded = { ...stageOf(tap.stage), ...tap, contract };
+  // All taps have one shape, whatever their stages: reading from many shapes is slow.
+  const { kind, takes, returns, fails, public: isPublic } = stageOf(tap.stage);
+  const own: Guarded = { ...tap, kind, takes, returns, fails, public: isPublic, contract };
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>
-      new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).run()) as Wrapper;
+      new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).result()) as Wrapper;
   // A public hook needs a context, and a mode a `run` that stops its time.
-  const isDirect = own.isBuiltin && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public;
-  return (value, args, done) => {
-    const given = value === args[0] ? args : args.with(0, value);
-    const result = isDirect ? callDirectly(own, given) : new Call(own, given).run();
-    if (result instanceof Promise) result.then((answer) => done(null, answer), done);
-    else done(null, result);
-  };
+  if (own.isBuiltin && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public) return direct(own);
+  return (value, args, done) => new Call(own, given(value, args)).run(done);
 }
 
-/** Calls a built-in's function. If it returns no promise, as most do, the guard costs just two readings of the clock. */
-function callDirectly(tap: Guarded, args: Args): unknown {
+/** Returns a stage's arguments with the value that the function before has made of the first one. */
+const given = (value: unknown, args: Args) => (value === args[0] ? args : args.with(0, value));
+
+/** Wraps a built-in's function. If it returns no promise, as most do, the guard costs just two readings of the clock. */
+function direct(tap: Guarded): Tapped {
   const { budget, plugin, fn, contract } = tap;
-  const exchange = args.at(-1) as Exchange;
-  const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
-  if (charge?.chargeTime() === false) return new Call(tap, args).run();
-  const left = charge?.remaining;
-  try {
-    const call = charge ?? exchange;
-    // Spreading the arguments would double the cost of this function.
-    const result = args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
-    if (!(result instanceof Promise)) {
-      const accepted = result === undefined ? undefined : contract.accept?.(result, args, plugin);
-      // `true`, since no call was begun.
-      if (charge === undefined || charge.chargeTime(true)) return accepted;
+  return (first, all, done) => {
+    const args = given(first, all);
+    const exchange = args[args.length - 1] as Exchange;
+    const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
+    let begun: number | undefined;
+    let result: unknown;
+    try {
+      begun = charge?.begin();
+      const call = charge ?? exchange;
+      // Spreading the arguments would double the cost of this function.
+      const value = args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
+      if (value instanceof Promise) return new Call(tap, args, undefined, begun).follow(value, done);
+      if (value !== undefined) result = contract.accept?.(value, args, plugin);
+      charge?.requireTime();
+    } catch (error) {
+      return new Call(tap, args, undefined, begun).fail(error, done);
     }
-    return new Call(tap, args).run(() => result, left);
-  } catch (error) {
-    return new Call(tap, args).run(() => {
-      throw error;
-    }, left);
-  }
+    charge?.end(begun);
+    return done(null, result);
+  };
 }
 
 /**
@@ -91,6 +95,8 @@ class Call {
   /** Each watch hook gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
   #begun: number | undefined;
+  /** Where its budget would end now, for the text. */
+  #phase = 'in the call';
   /** The context that a public hook got. */
   #context: unknown;
   /** How much uncharged work is under way. */
@@ -98,13 +104,14 @@ class Call {
   #hasAsked = false;
   #isOver = false;
 
-  /** @param rest of an around stage. */
-  constructor(tap: Guarded, args: Args, rest?: Next) {
+  /** @param rest of an around stage. @param begun what the charge gave for it, if it is under way already. */
+  constructor(tap: Guarded, args: Args, rest?: Next, begun?: number) {
     const { budget, kind, plugin } = tap;
     this.#tap = tap;
     this.#args = args;
     this.#rest = rest;
-    this.#exchange = args.at(-1) as Exchange;
+    this.#begun = begun;
+    this.#exchange = args[args.length - 1] as Exchange;
     if (budget !== 'none')
       this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
   }
@@ -131,7 +138,7 @@ class Call {
   get share() {
     return (key: string, work: PluginFunction) => {
       const tap = { ...this.#tap, fn: (_: unknown, __: unknown, call: unknown) => work(call) };
-      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
+      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).result();
       return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
     };
   }
@@ -141,38 +148,56 @@ class Call {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
-  /** Runs the call. @param replay if it was called already: does what it did. @param left before that. @throws Refusal */
-  async run(replay?: () => unknown, left?: number): Promise<unknown> {
+  /** Runs the call. @returns its result: a promise only if the function returns one. @throws Refusal */
+  result(): unknown {
+    return resultOf((done) => this.run(done));
+  }
+
+  /**
+   * Runs the call. At an around stage, a function that returns nothing leaves the answer to the next one.
+   * @param read gives what the function returns, or throws what it throws. @param isSettled whether that cannot be a promise.
+   */
+  run(done: Done, read = () => this.#call(), isSettled = false): unknown {
     const { contract, plugin } = this.#tap;
-    let phase = '';
     let result: unknown;
     try {
-      if (replay === undefined) this.#requireTime();
-      this.#begun = this.#charge?.begin(left);
-      phase = 'in the call';
-      let value = replay === undefined ? this.#call() : replay();
-      if (isThenable(value)) value = await (this.#charge?.within(value) ?? value);
-      this.#requireTime();
+      const value = read();
+      if (!isSettled && isThenable(value)) return this.follow(value, done);
+      this.#charge?.requireTime();
       // Reading a result may run the plugin's code, in accessors and proxies.
-      phase = 'in what it returned';
+      this.#phase = 'in what it returned';
       contract.ended?.(this.#context);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
       else if (this.#rest !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');
-      this.#requireTime();
+      this.#charge?.requireTime();
     } catch (error) {
-      return this.#failed(error ?? new Error('threw nothing'), phase);
+      return this.fail(error, done);
     }
     this.#end('done');
-    // A function of an around stage that returns nothing leaves the answer to the next one.
-    return result === undefined ? this.#rest?.(this.#args[0], this.#exchange) : result;
+    const rest = async () => this.#rest?.(this.#args[0], this.#exchange);
+    return done(null, result === undefined && this.#rest !== undefined ? rest() : result);
   }
 
-  #requireTime(): void {
-    if (this.#charge?.chargeTime() === false) throw new Error('the budget has ended');
+  /** Waits for what the function has promised, at most until the budget ends. */
+  follow(pending: PromiseLike<unknown>, done: Done) {
+    let isOver = false;
+    const once = (how: () => void) => {
+      if (isOver) return;
+      isOver = true;
+      forget?.();
+      how();
+    };
+    const fail = (error: unknown) => once(() => this.fail(error, done));
+    const forget = this.#charge?.onEnd((error) => void Promise.reject(error).catch(fail).catch(done));
+    // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
+    const followed = new Promise((follow) => follow(pending));
+    // An observer may throw, and `done` must be called all the same.
+    followed.then((value) => once(() => this.run(done, () => value, true)), fail).catch(done);
   }
 
   #call(): unknown {
+    this.#begun = this.#charge?.begin();
     const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
     if (contract.context !== undefined) {
@@ -187,14 +212,16 @@ class Call {
     return fn(...args.map(pausing), this.#callContext);
   }
 
-  /** Applies the failure policy. @param phase of the call, for the text; '' before it. @throws Refusal if fail-closed. */
-  #failed(error: unknown, phase: string): undefined {
+  /** Applies the failure policy: passes on a refusal if fail-closed. */
+  fail(thrown: unknown, done: Done) {
+    const error = thrown ?? new Error('threw nothing');
     const { plugin, stage, kind, budget, fails, public: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;
     const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';
-    const place = charge?.chargeTime() === false ? phase : 'in what it threw';
-    const spent = place === '' ? 'its budget was spent before the call' : `its ${budget} ms were spent ${place}`;
+    const place = charge?.chargeTime() === false ? this.#phase : 'in what it threw';
+    const isBegun = this.#begun !== undefined;
+    const spent = isBegun ? `its ${budget} ms were spent ${place}` : 'its budget was spent before the call';
     // A public hook that throws a refusal drops the request, as with any error. At inner stages a thrown refusal is the answer.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
       // Aborted work fails when the client leaves, as with undici's `RequestAbortedError`: the plugin is not to blame.
@@ -208,10 +235,10 @@ class Call {
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#end(outcome);
-    if (fails !== 'open') throw refusal;
+    if (fails !== 'open') return done(refusal);
     if (kind === 'watch' || !abandoned)
       options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
-    return undefined;
+    done();
   }
 
   /** Ends the call. Calls of built-ins, and of plugins without a budget, are reported only when they fail. */
@@ -220,7 +247,7 @@ class Call {
     const charge = this.#charge;
     this.#isOver = true;
     if (this.#pauses > 0) charge?.resume();
-    const milliseconds = this.#begun === undefined ? 0 : (charge?.end(this.#begun) ?? 0);
+    const milliseconds = charge?.end(this.#begun) ?? 0;
     if (outcome === 'done' && (isBuiltin || charge === undefined)) return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
   }
@@ -238,7 +265,7 @@ class Call {
     this.#pauses += 1;
     if (this.#pauses === 1 && !this.#isOver) this.#charge?.pause();
     try {
-      this.#requireTime();
+      this.#charge?.requireTime();
       return await work();
     } finally {
       this.#pauses -= 1;

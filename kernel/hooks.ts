@@ -96,13 +96,13 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
   around: () => new SyncWaterfallHook(['rest']),
 };
 
-/** Calls a hook and returns its result: a promise only if one of its functions returns one. @throws Refusal */
-function resultOf(hook: StageHook, args: Args): unknown {
+/** Returns what a function passes to its callback: as a promise only if it calls back later. @throws Refusal */
+export function resultOf(start: (done: Done) => void): unknown {
   let isSettled = false;
   let error: unknown;
   let value: unknown;
   let settle: Done | undefined;
-  hook.callAsync(args[0], args, (failure, result) => {
+  start((failure, result) => {
     if (settle !== undefined) return settle(failure, result);
     isSettled = true;
     error = failure;
@@ -186,7 +186,8 @@ export class Hooks {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return (stageOf(stage).kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    return this.#called(stage, exchange, () => resultOf(hook, args)) as Awaitable<AnswerOf<N>>;
+    const ask = () => resultOf((done) => hook.callAsync(args[0], args, done));
+    return this.#called(stage, exchange, ask) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */

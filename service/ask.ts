@@ -45,7 +45,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parametersOf(asked));
   const charge = control.charge(as, plugin);
-  if (charge?.chargeTime() === false) throw new Error('the budget has ended');
+  charge?.requireTime();
   checkChain(as, id);
   askedFor.set(exchange, as);
   // Timers and other clients get a turn between two requests, however fast a plugin asks.

@@ -41,6 +41,13 @@ describe('the budget', () => {
     for (const fn of [() => block(6), async () => block(6)]) assert.deepEqual(await hanging(fn), exhausted(spent(5)));
   });
 
+  it('that ends is a failure even if the observer that is told of it throws', async () => {
+    const call = () => assert.fail('the observer');
+    const { hooks } = seal([{ encrypt: never, sign: async () => undefined }], 5, { call });
+    for (const stage of ['encrypt', 'sign'] as const)
+      await assert.rejects(hooks[stage]('0x01', newExchange()), /^AssertionError.*the observer$/);
+  });
+
   it('of one plugin is not that of another', async () => {
     const { hooks } = seal([{ onHttpRequest: never }, { onBeforeSign: () => ({ data: '0x02' }) }], 100);
     const exchange = newExchange();

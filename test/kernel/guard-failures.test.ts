@@ -214,6 +214,13 @@ describe('a thenable', () => {
     assert.deepEqual(other.outcome, dropped('Error: first'));
   });
 
+  it('fails as a promise whose own then throws', async () => {
+    const pending = Promise.resolve();
+    Reflect.set(pending, 'then', raise(new Error('no then')));
+    const { outcome } = await run('onBeforeSign', () => pending);
+    assert.deepEqual(outcome, dropped('Error: no then'));
+  });
+
   it('is followed to its end', async () => {
     const { outcome } = await answered((resolve) => resolve(Promise.resolve({ data: '0x02' })));
     assert.deepEqual(outcome, { value: '0x02' });

@@ -357,7 +357,8 @@ it('of a run and a mode that both fail, observers are told once, of what the cli
 it('of a mode that gives up, observers hear what the client got, and the log of what failed after it', async () => {
   assert.deepEqual(await toldOf({}, 0), ['failed from the mode', 'onError from the mode']);
   const both = ['failed from the run', 'failed from the mode', 'onError from the mode'];
-  assert.deepEqual(await toldOf(failing, 0), both);
+  const failingLater = { encode: () => turns(2).then(failing.encode) };
+  assert.deepEqual(await toldOf(failingLater, 0), both);
 });
 
 it('a plugin that was asked before the client left is told of nothing in the detached work', () => {
