@@ -57,6 +57,9 @@ const FRAMING: ReadonlySet<string> = new Set([
 /** Most characters of all headers together. Most clients accept no more than twice as many. */
 const MAX_HEADERS = 8192;
 
+/** Checked copies of frozen headers, which plugins return again and again: a check is dear. */
+const copies = new WeakMap<object, Headers>();
+
 /**
  * Returns a frozen copy of headers, after checking that HTTP can carry them.
  * @param before checked headers to add them to; headers of the same name are replaced.
@@ -65,6 +68,8 @@ const MAX_HEADERS = 8192;
 export function headersOf(value: unknown, before?: Headers): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
   const headers: Record<string, string> = { ...before };
+  const isAlone = Object.keys(headers).length === 0;
+  if (isAlone && copies.has(value)) return copies.get(value) as Headers;
   for (const [name, text] of Object.entries(value)) {
     if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
     if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
@@ -77,6 +82,8 @@ export function headersOf(value: unknown, before?: Headers): Headers {
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
+  const isConstant = Object.values(Object.getOwnPropertyDescriptors(value)).every(({ get }) => get === undefined);
+  if (isAlone && isConstant && Object.isFrozen(value)) copies.set(value, headers);
   return Object.freeze(headers);
 }
 

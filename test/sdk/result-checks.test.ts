@@ -103,6 +103,18 @@ const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> =
   ],
 };
 
+it('frozen headers are read again while an accessor of theirs may say something else', () => {
+  let count = 0;
+  const changing = Object.freeze({
+    get 'x-count'() {
+      count += 1;
+      return String(count);
+    },
+  });
+  const read = () => contracts.results.headers(changing, [{}], 'p');
+  assert.deepEqual([read(), read()], [{ 'x-count': '1' }, { 'x-count': '2' }]);
+});
+
 describe('what an inner function returns wrongly is named, and what it must be', () => {
   for (const [reader, values] of Object.entries(cases)) {
     it(reader, () => {
