@@ -3,6 +3,8 @@ import { codeOf } from './text.ts';
 
 /** Milliseconds for which a line waits, to be written together with others. */
 const BATCH_DELAY_MS = 100;
+/** Bytes from which on lines are written at once: more would leave the processor's fast memory. */
+const BATCH = 64 * 1024;
 /** Milliseconds between attempts while lines cannot be written. */
 const RETRY_DELAY_MS = 10;
 /** Milliseconds that all flushes together may wait for a slow reader or a full disk. */
@@ -50,6 +52,7 @@ export class LogSink {
     if (size > MAX_PENDING - this.#length) this.#attempt();
     if (size > MAX_PENDING - this.#length) this.#lost += 1;
     else this.#length += this.#pending.write(line, this.#length);
+    if (this.#length > BATCH && this.#obstacle === undefined) this.#attempt();
     this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { LogSink } from '../../service/log-sink.ts';
@@ -52,6 +52,17 @@ describe('a line that was logged gets out', () => {
       messages(stdout),
       Array.from({ length: 20_000 }, (_, i) => `n${i}`),
     );
+  });
+
+  it('at once when more than 64 KiB wait', async (t) => {
+    const file = openSync(join(await folderWith(t), 'log'), 'w');
+    const sink = new LogSink(file);
+    const sizes = [1, 2].map(() => {
+      sink.write(`${'.'.repeat(32_999)}\n`);
+      return fstatSync(file).size;
+    });
+    closeSync(file);
+    assert.deepEqual(sizes, [0, 66_000]);
   });
 
   it('to a file, also more of them in one turn than can wait', async (t) => {
