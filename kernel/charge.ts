@@ -179,13 +179,13 @@ export class Charge implements CallContext {
 
   /** Calls a function with an error when the budget ends. @returns a function that prevents it. */
   onEnd(tell: (error: Error) => void): () => void {
-    const start = () => setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
-    // Time may be left: none was charged while the call waited for uncharged work.
+    let timer: NodeJS.Timeout | undefined;
+    // Time may be left after the timer: none was charged while the call waited for uncharged work.
     const look = () => {
-      if (this.chargeTime()) timer = start();
-      else tell(over());
+      if (!this.chargeTime()) return tell(over());
+      timer = setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
     };
-    let timer = start();
+    look();
     return () => clearTimeout(timer);
   }
 }

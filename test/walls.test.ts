@@ -160,8 +160,8 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 14000 },
   cli: { lines: 2868 },
   verify: { lines: 1400 },
-  tools: { lines: 1235 },
-  test: { lines: 60_030 },
+  tools: { lines: 1254 },
+  test: { lines: 60_031 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

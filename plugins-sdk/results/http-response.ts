@@ -82,8 +82,8 @@ export function headersOf(value: unknown, before?: Headers): Headers {
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  const isConstant = Object.values(Object.getOwnPropertyDescriptors(value)).every(({ get }) => get === undefined);
-  if (isAlone && isConstant && Object.isFrozen(value)) copies.set(value, headers);
+  const hasGetter = () => Object.values(Object.getOwnPropertyDescriptors(value)).some(({ get }) => get !== undefined);
+  if (isAlone && Object.isFrozen(value) && !hasGetter()) copies.set(value, headers);
   return Object.freeze(headers);
 }
 

@@ -335,13 +335,19 @@ describe('timers', () => {
 
   it('are armed for promises only', async (t) => {
     const { delays } = watched(t, 1000);
-    await run('onBeforeSign', () => ({ data: '0x02' }), { budget: 1234 });
-    await run('onBeforeSign', () => undefined, { budget: 1234 });
-    await run('sign', () => assert.fail('thrown at once'), { budget: 1234 });
+    await run('onBeforeSign', () => ({ data: '0x02' }), { budget: 2 ** 32 });
+    await run('onBeforeSign', () => undefined, { budget: 2 ** 32 });
+    await run('sign', () => assert.fail('thrown at once'), { budget: 2 ** 32 });
     await run('onBeforeSign', async () => undefined, { budget: 'none' });
     assert.deepEqual(delays(), []);
-    await run('onBeforeSign', async () => undefined, { budget: 1234 });
-    assert.deepEqual(delays(), [1234]);
+    await run('onBeforeSign', async () => undefined, { budget: 2 ** 32 });
+    assert.deepEqual(delays(), [2 ** 31 - 1]);
+  });
+
+  it('count what was used before the promise', async (t) => {
+    const { delays } = watched(t, 5);
+    await run('onBeforeSign', () => Promise.resolve(block(20)), { budget: 1000 });
+    assert.ok((delays()[0] ?? 1000) <= 980);
   });
 
   it('end with the calls that wait', async (t) => {
