@@ -38,8 +38,8 @@ export function isSameHex(one: string, other: string): boolean {
 
 /** Returns bytes as lower-case hex, with `0x`. */
 export function toHex(bytes: Uint8Array): Hex {
-  // The `buffer` of a short array exists only once it is asked for, which takes longer than a copy.
   if (!(bytes instanceof Uint8Array)) throw new TypeError('expected bytes');
+  // The `buffer` of a short array exists only once it is asked for, which takes longer than a copy.
   return `0x${Buffer.from(bytes).toString('hex')}`;
 }
 
