@@ -3,7 +3,7 @@ import { codeOf } from './text.ts';
 
 /** Milliseconds for which a line waits, to be written together with others. */
 const BATCH_DELAY_MS = 100;
-/** Bytes from which on lines are written at once: more would leave the processor's fast memory. */
+/** Most bytes that wait for a batch: more would leave the processor's fast memory. */
 const BATCH = 64 * 1024;
 /** Milliseconds between attempts while lines cannot be written. */
 const RETRY_DELAY_MS = 10;
@@ -48,11 +48,10 @@ export class LogSink {
   /** Queues a line. @param line text with its line feed. */
   write(line: string): void {
     const size = Buffer.byteLength(line);
-    // One turn of the event loop may log more than can wait.
-    if (size > MAX_PENDING - this.#length) this.#attempt();
+    // While lines cannot be written, as many wait as can.
+    if (this.#length + size > (this.#obstacle === undefined ? BATCH : MAX_PENDING)) this.#attempt();
     if (size > MAX_PENDING - this.#length) this.#lost += 1;
     else this.#length += this.#pending.write(line, this.#length);
-    if (this.#length > BATCH && this.#obstacle === undefined) this.#attempt();
     this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 

@@ -156,12 +156,12 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   lib: { lines: 2024 },
   'plugins-sdk': { lines: 3329 },
   config: { lines: 2509 },
-  service: { lines: 2903 },
+  service: { lines: 2902 },
   builtins: { lines: 14000 },
   cli: { lines: 2868 },
   verify: { lines: 1400 },
   tools: { lines: 1254 },
-  test: { lines: 60_031 },
+  test: { lines: 60_032 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
