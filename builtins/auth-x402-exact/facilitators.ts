@@ -3,11 +3,10 @@
  * down, the next in the operator's order is asked.
  */
 import type { SettleResponse } from '@x402/core/types';
-import { Compile } from 'typebox/compile';
+import { Check } from 'typebox/value';
 import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import { type HttpClient, isRefusal, type Log, Refusal, RequestFailure, Type } from '../../plugins-sdk/index.ts';
-import type { Shape } from '../shared/chain.ts';
 import { memberAt } from '../shared/described.ts';
 import { UNAVAILABLE } from '../shared/payments.ts';
 import { cdpHeaders, cdpKey } from './cdp.ts';
@@ -47,9 +46,9 @@ const maybe = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 const paid = { payer: maybe, transaction: maybe, network: maybe, amount: maybe };
 const kind = Type.Object({ x402Version: Type.Number(), scheme: Type.String(), network: Type.String() });
 const shapes = {
-  verify: Compile(Type.Object({ isValid: Type.Boolean(), invalidReason: maybe, payer: maybe })),
-  settle: Compile(Type.Object({ success: Type.Boolean(), errorReason: maybe, ...paid })),
-  supported: Compile(Type.Object({ kinds: Type.Array(kind) })),
+  verify: Type.Object({ isValid: Type.Boolean(), invalidReason: maybe, payer: maybe }),
+  settle: Type.Object({ success: Type.Boolean(), errorReason: maybe, ...paid }),
+  supported: Type.Object({ kinds: Type.Array(kind) }),
 };
 type Question = keyof typeof shapes;
 
@@ -89,19 +88,19 @@ function askedOf({ requirements, signature, authorization, offer }: Payment): ob
 }
 
 /** Asks one question. @returns the answer; with an error status, only one that rejects the payment. @throws FacilitatorFailure */
-async function ask<T>(by: Facilitator, question: Question, shape: Shape<T>, payment?: Payment): Promise<T> {
+async function ask<Q extends Question>(by: Facilitator, question: Q, payment?: Payment) {
   const { status, body } = await by.send(question, payment);
   const said = jsonIn(body.toString());
   const isAboutPayment = status >= 400 && status < 500 && !NOT_ABOUT_PAYMENT.has(status);
   const isNo = isAboutPayment && memberAt(said, question === 'verify' ? 'isValid' : 'success') === false;
   if (!isNo && (status < 200 || status >= 300)) throw new FacilitatorFailure(question, `HTTP status ${status}`);
-  if (shape.Check(said)) return said;
+  if (Check(shapes[question], said)) return said;
   throw new FacilitatorFailure(question, `the answer ${said === undefined ? 'is no JSON' : 'has a wrong shape'}`);
 }
 
 /** Has one facilitator verify a payment. @throws Refusal 402 if it is invalid, FacilitatorFailure without a verdict. */
 async function verify(by: Facilitator, payment: Payment): Promise<Facilitator> {
-  const said = await ask(by, 'verify', shapes.verify, payment);
+  const said = await ask(by, 'verify', payment);
   if (!said.isValid) throw refusal(payment.offer, codeOf(said.invalidReason, 'unexpected_verify_error'));
   if (said.payer && !isSameHex(said.payer, payment.authorization.from))
     throw new FacilitatorFailure('verify', 'the answer is about another payer');
@@ -114,7 +113,7 @@ async function verify(by: Facilitator, payment: Payment): Promise<Facilitator> {
  * @throws FacilitatorFailure if it is unknown whether the payment was settled.
  */
 async function settle(by: Facilitator, payment: Payment): Promise<SettleResponse> {
-  const said = await ask(by, 'settle', shapes.settle, payment);
+  const said = await ask(by, 'settle', payment);
   const { from: payer } = payment.authorization;
   const { network, amount } = payment.requirements;
   const transaction = isBytes32(said.transaction) ? said.transaction : '';
@@ -179,7 +178,7 @@ export function facilitatorsFor(terms: Terms, client: HttpClient, log: Log, budg
 async function inspect(all: readonly Facilitator[], { accepts }: Terms, log: Log, isOver: () => boolean) {
   for (const one of all) {
     try {
-      const { kinds } = await ask(one, 'supported', shapes.supported);
+      const { kinds } = await ask(one, 'supported');
       const exact = kinds.filter(({ x402Version, scheme }) => x402Version === 2 && scheme === 'exact');
       const supported = new Set(exact.map(({ network }) => network));
       for (const network of new Set(accepts.map((accept) => accept.network)))

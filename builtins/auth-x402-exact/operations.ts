@@ -1,4 +1,3 @@
-import { Compile } from 'typebox/compile';
 import { isSameHex, randomId } from '../../lib/eth/hex.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
@@ -94,8 +93,8 @@ const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
 const shapes = {
-  flag: Compile(Type.String({ pattern: '^0x0{63}[01]$' })),
-  logs: Compile(Type.Array(Type.Object({ ...LogSchema.properties, transactionHash: Hash }))),
+  flag: Type.String({ pattern: '^0x0{63}[01]$' }),
+  logs: Type.Array(Type.Object({ ...LogSchema.properties, transactionHash: Hash })),
 };
 
 /** The result for a payment whose node fails: its outcome stays open. */

@@ -1,6 +1,6 @@
 /** Reads and checks the header `PAYMENT-SIGNATURE`: its shape, offer, amount, recipient and times, and the payer's signature. */
 import { isUtf8 } from 'node:buffer';
-import { Compile } from 'typebox/compile';
+import { Check } from 'typebox/value';
 import { type Address, isSameHex } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import { ethers } from '../../lib/process/packages.ts';
@@ -22,7 +22,6 @@ const SignedSchema = Type.Object({
     nonce: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }),
   }),
 });
-const signedCheck = Compile(SignedSchema);
 
 /** A payment in one of the offered ways, as far as it can be checked without the chain. */
 export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
@@ -45,7 +44,6 @@ const PayloadSchema = Type.Object({
 });
 /** The members of a client's payload that the service reads. */
 type Sent = Static<typeof PayloadSchema>;
-const payloadCheck = Compile(PayloadSchema);
 
 /** Most characters of the header: base64 of a payload that repeats the offer, with a wallet contract's long signature. */
 const LONGEST_HEADER = 12_288;
@@ -72,7 +70,7 @@ export function paymentIn(text: string, { offer, ways }: Quote, now: number): Pa
   const { accepted, payload, extensions } = decoded(text, offer);
   const way = wayFor(accepted, ways, offer);
   if ('permit2Authorization' in payload) throw refusal(offer, 'unsupported_payload_type');
-  if (!signedCheck.Check(payload)) throw invalid(offer);
+  if (!Check(SignedSchema, payload)) throw invalid(offer);
   const { from, to, value, validAfter, validBefore, nonce } = payload.authorization;
   const misfit = (what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
   if (!isSameHex(to, way.requirements.payTo)) throw misfit('recipient_mismatch');
@@ -93,7 +91,7 @@ function decoded(text: string, offer: Offer): Sent {
   const isText = text.length <= LONGEST_HEADER && BASE64.test(text) && isUtf8(bytes);
   const payload = isText ? jsonIn(bytes.toString()) : undefined;
   if (payload === undefined) throw invalid(offer);
-  if (payloadCheck.Check(payload)) return payload;
+  if (Check(PayloadSchema, payload)) return payload;
   throw memberAt(payload, 'x402Version') === 2 ? invalid(offer) : refusal(offer, 'invalid_x402_version');
 }
 

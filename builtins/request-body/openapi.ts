@@ -11,7 +11,7 @@ export const responses: Responses = {
   },
   413: {
     name: 'BodyTooLarge',
-    description: `The request body is larger than ${BODY_LIMIT.toLocaleString('en')} bytes`,
+    description: `The request body is larger than ${BODY_LIMIT / 1024} KiB`,
     errors: [tooLarge().message],
   },
   415: {

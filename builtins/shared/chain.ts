@@ -1,6 +1,6 @@
 /** Reads a transaction from a node, checks that receipt and block belong to it, and finds its token transfers. */
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/compile';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../lib/http/json-rpc.ts';
 import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
@@ -47,13 +47,22 @@ const BlockSchema = Type.Object({ number: Quantity, hash: Hash, timestamp: Quant
 /** An event that a transaction emitted. */
 export type EventLog = Static<typeof LogSchema>;
 
-// Compiled, since the payer decides how many events a receipt holds: checking 1 MiB of them takes 2 ms instead of 100.
 const shapes = {
-  quantity: Compile(Quantity),
-  transaction: Compile(Type.Union([TransactionSchema, Type.Null()])),
-  receipt: Compile(Type.Union([ReceiptSchema, Type.Null()])),
-  block: Compile(Type.Union([BlockSchema, Type.Null()])),
+  transaction: Type.Union([TransactionSchema, Type.Null()]),
+  receipt: Type.Union([ReceiptSchema, Type.Null()]),
+  block: Type.Union([BlockSchema, Type.Null()]),
 };
+
+const compiled = new WeakMap<TSchema, Validator>();
+/**
+ * Checks an answer by a compiled schema, since the payer decides how many events a receipt holds: checking 1 MiB of them takes
+ * 2 ms instead of 100. Schemas are compiled at their first use, since most services never need them.
+ */
+function isOf<S extends TSchema>(schema: S, answer: unknown): answer is Static<S> {
+  const validator = compiled.get(schema) ?? Compile(schema);
+  compiled.set(schema, validator);
+  return validator.Check(answer);
+}
 
 /** A transaction that is part of the chain. */
 export interface Mined {
@@ -63,17 +72,15 @@ export interface Mined {
   readonly minedAt: number;
 }
 
-/** Checks a value of type `T`. */
-export type Shape<T> = { Check(value: unknown): value is T };
 /** Asks a node one question and checks the shape of its answer. */
-export type Ask = <T>(method: string, params: readonly unknown[], shape: Shape<T>) => Promise<T>;
+export type Ask = <S extends TSchema>(method: string, params: readonly unknown[], schema: S) => Promise<Static<S>>;
 
 /** Returns a function that asks a node. It throws JsonRpcFailure. @param timeout milliseconds for all questions together. */
 export function askerOf(rpc: JsonRpc, { timeout, signal }: JsonRpcLimits): Ask {
   const deadline = performance.now() + timeout;
-  return async (method, params, shape) => {
+  return async (method, params, schema) => {
     const answer = await rpc(method, params, { timeout: Math.max(deadline - performance.now(), 0), signal });
-    if (shape.Check(answer)) return answer;
+    if (isOf(schema, answer)) return answer;
     throw new JsonRpcFailure(`the result of ${method} has a wrong shape`);
   };
 }
@@ -83,7 +90,7 @@ export function askerOf(rpc: JsonRpc, { timeout, signal }: JsonRpcLimits): Ask {
  * @throws JsonRpcFailure
  */
 export async function requireChain(ask: Ask, network: number): Promise<void> {
-  const id = BigInt(await ask('eth_chainId', [], shapes.quantity));
+  const id = BigInt(await ask('eth_chainId', [], Quantity));
   if (id !== BigInt(network)) throw new JsonRpcFailure(`the chain is ${id}, not ${network}`);
 }
 
@@ -120,7 +127,7 @@ export async function findMined(
     if (!isSameHex(transaction.blockHash ?? '', receipt.blockHash)) return undefined;
     // The chain's length comes first, because the block must still be part of the chain after that.
     if (confirmations > 1) {
-      const newest = await ask('eth_blockNumber', [], shapes.quantity);
+      const newest = await ask('eth_blockNumber', [], Quantity);
       if (BigInt(newest) - BigInt(receipt.blockNumber) < BigInt(confirmations - 1)) return undefined;
     }
     const block = await blockAt(ask, receipt.blockNumber);
