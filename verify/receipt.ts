@@ -19,17 +19,13 @@ export function requestHashOf(parameters: Readonly<Record<string, unknown>>): He
   return hashOfText(jcs({ parameters }));
 }
 
-const TYPE_HASH = hashOfText('Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)');
-/** The domain separator of receipts (EIP-712). */
-const DOMAIN_SEPARATOR = hashOf(
-  hashOfText('EIP712Domain(string name,string version)'),
-  hashOfText('Signed Data Receipt'),
-  hashOfText('1'),
-);
+const DOMAIN = ['EIP712Domain(string name,string version)', 'Signed Data Receipt', '1'];
+const TYPE = 'Receipt(bytes32 endpointId,bytes32 requestHash,bytes32 dataHash,uint256 timestamp)';
 
 /** Returns the digest that the signer of a receipt signs (EIP-712). */
 function digestOf({ endpointId, dataHash, timestamp }: Statement, requestHash: Hex): Hex {
-  return hashOf('0x1901', DOMAIN_SEPARATOR, hashOf(TYPE_HASH, endpointId, requestHash, dataHash, wordOf(timestamp)));
+  const struct = hashOf(hashOfText(TYPE), endpointId, requestHash, dataHash, wordOf(timestamp));
+  return hashOf('0x1901', hashOf(...DOMAIN.map(hashOfText)), struct);
 }
 
 /** The fields of a valid receipt. */
