@@ -1,20 +1,16 @@
-import { existsSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { loadEnvironment } from '../config/environment.ts';
 import { useProxyVariables } from '../lib/http/client/proxies.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 
-const require = createRequire(import.meta.url);
-const manifest = 'signed-data-proxy/package.json';
-
-/** Returns the package's folder. It is sought late: the package of the SDK alone has this file too, and no service beside it. */
-const packageRoot = () => dirname(require.resolve(manifest));
+const packageRoot = fileURLToPath(new URL('..', import.meta.url));
 
 /** Returns the version in the package's manifest. */
 export function packageVersion(): string {
-  const { version }: { version: string } = require(manifest);
+  const { version }: { version: string } = JSON.parse(readFileSync(resolve(packageRoot, 'package.json'), 'utf8'));
   return version;
 }
 
@@ -29,7 +25,7 @@ export function userDirectory(env: Environment = process.env, cwd: string = proc
 }
 
 function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {
-  return (script === 'start' || script === 'cli') && cwd === packageRoot() ? script : undefined;
+  return (script === 'start' || script === 'cli') && cwd === resolve(packageRoot) ? script : undefined;
 }
 
 /** Returns a command as a user types it. npm takes options for itself unless they come after `--`. */
