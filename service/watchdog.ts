@@ -29,13 +29,12 @@ export function startWatchdog(seconds: number, settings: LogSettings, log: Proce
   let line = '';
   const reason = `the event loop has not turned for ${seconds} s: the process ends, to be started again`;
   createLog(settings, { write: (text) => (line = text) }).error(reason);
-  const worker = new Worker(new URL('./watchdog-thread.js', import.meta.url), {
+  const worker = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
     name: 'watchdog',
     workerData: { beats, limit: seconds * 1000, period: BEAT_INTERVAL_MS, line },
     env: {},
     argv: [],
     execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
   });
   worker.on('error', (error) => log.warn('nobody watches the event loop any more', { error }));
   worker.unref();

@@ -170,7 +170,7 @@ function codeLines(file: string): number {
   return text.split('\n').filter((line) => line.trim() !== '' && !line.trimStart().startsWith('//')).length;
 }
 
-const code = /\.(?:ts|mts|mjs|js|tsx|sol)$/;
+const code = /\.(?:[cm]?[jt]s|tsx|sol)$/;
 
 /** Files of code in a room. */
 function codeIn(room: string): string[] {

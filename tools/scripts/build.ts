@@ -31,8 +31,8 @@ function copy(path: string, isNeeded = (_file: string) => true): void {
 /** Copies what the compiler leaves out: JavaScript, data, contracts, pages, and the files that stay TypeScript. */
 function copyRest(): void {
   const isData = (file: string) => file.endsWith('.json') && !/tsconfig[^/]*\.json$/.test(file);
-  const isNeeded = (file: string) => /\.(?:m?js|d\.mts|sol)$/.test(file) || isData(file) || file.startsWith(TEMPLATE);
-  for (const folder of PUBLISHED) copy(folder, isNeeded);
+  const isKept = (file: string) => /\.(?:[cm]?js|d\.mts|sol)$/.test(file) || isData(file) || file.startsWith(TEMPLATE);
+  for (const folder of PUBLISHED) copy(folder, isKept);
   for (const folder of READ) copy(folder, (file) => !/\.(?:png|svg)$/.test(file));
   for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
   if (existsSync(join(root, VECTORS))) copy(VECTORS, (file) => file.endsWith('.json'));

@@ -1,7 +1,7 @@
-import { writeSync } from 'node:fs';
-import { workerData } from 'node:worker_threads';
+const { writeSync } = require('node:fs');
+const { workerData } = require('node:worker_threads');
 
-/** The thread that `watchdog.ts` starts; it is JavaScript, so that it needs no loader. */
+/** The thread that `watchdog.ts` starts; it is CommonJS, so that it needs no loader. */
 
 const { beats, limit, period, line } = workerData;
 
