@@ -62,20 +62,11 @@ export function signedFacts(answer: SignedResponse): SignedFacts | undefined {
 type Checked = Omit<SignedParts, 'field' | 'value' | 'signature' | 'proof'>;
 
 function factsOf(answer: Checked, requestHash: Hex | undefined, isMadeHere: boolean): SignedFacts {
-  const { endpointId, node, timestamp, data, digest, extra } = answer;
+  const { endpointId, node, timestamp, data, extra } = answer;
+  const digest = toHex(answer.digest ?? dataDigest(endpointId, timestamp, toBytes(data)));
   const entries = Array.isArray(extra?.signatures) ? extra.signatures : [];
   const others = entries.map((entry) => entry.node).filter((other) => other !== node);
-  const facts = { endpointId, requestHash, timestamp, signers: [node, ...others], isMadeHere };
-  if (digest !== undefined) return { ...facts, digest: toHex(digest) };
-  let signed: Hex | undefined;
-  return {
-    ...facts,
-    // Made once, and only for records that show it: an answer may be given many times.
-    get digest() {
-      signed ??= toHex(dataDigest(endpointId, timestamp, toBytes(data)));
-      return signed;
-    },
-  };
+  return { endpointId, requestHash, digest, timestamp, signers: [node, ...others], isMadeHere };
 }
 
 function ensure(condition: boolean, why: string): asserts condition {

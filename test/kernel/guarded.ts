@@ -83,8 +83,8 @@ export const question = new AskedQuestion({
 /** As the kernel makes it, so that nobody has to recover who signed it. */
 export const answer = madeHere(
   {
-    ...{ node: '0x11', endpointId: '0x11', timestamp: 1, field: 'data', signature: '0x33', proof: undefined },
-    ...{ data: '0x01', value: JsonText.stringify('0x01') },
+    ...{ node: '0x11', endpointId: `0x${'11'.repeat(32)}`, timestamp: 1, field: 'data', signature: '0x33' },
+    ...{ data: '0x01', value: JsonText.stringify('0x01'), proof: undefined },
   },
   question,
 );
@@ -109,8 +109,8 @@ export const given: { readonly [N in StageName]: readonly unknown[] } = {
   encode: [response, question],
   encrypt: ['0x01'],
   onBeforeSign: ['0x01'],
-  statements: [[], { endpointId: '0x11', timestamp: 1, data: '0x01' }],
-  sign: [{ endpointId: '0x11', timestamp: 1, data: '0x01' }],
+  statements: [[], { endpointId: `0x${'11'.repeat(32)}`, timestamp: 1, data: '0x01' }],
+  sign: [{ endpointId: `0x${'11'.repeat(32)}`, timestamp: 1, data: '0x01' }],
   attest: [outgoing],
   approve: [answer],
   concluded: [{ kind: 'abandoned' }],
