@@ -134,13 +134,14 @@ export function lineWriter({ format, colour, worker }: LogSettings) {
   };
 }
 
-let last = { at: -1, text: '' };
+let last = { second: -1, text: '' };
 
-/** Returns the ISO time. Under load many lines share a millisecond, and formatting it is dear. */
+/** Returns the ISO time. Under load many lines share a second, and formatting it is dear. */
 function isoTime(): string {
-  const at = Date.now();
-  if (at !== last.at) last = { at, text: new Date(at).toISOString() };
-  return last.text;
+  const now = Date.now();
+  const second = Math.floor(now / 1000);
+  if (second !== last.second) last = { second, text: new Date(now).toISOString().slice(0, -4) };
+  return `${last.text}${String(now % 1000).padStart(3, '0')}Z`;
 }
 
 function jsonLine(time: string, level: string, message: unknown, members: string): string {
