@@ -19,6 +19,9 @@ const EXTERNAL = [
 ];
 /** Bundled CommonJS packages call `require` for node's own modules. */
 const REQUIRE = `import { createRequire as from } from 'node:module'; const require = from(import.meta.url);`;
+/** Node's globals of these names are accessors: each use of one calls a function. */
+const GLOBALS = `import { Buffer } from 'node:buffer'; import { performance } from 'node:perf_hooks'; import process from 'node:process';`;
+const SOURCE_MAPS = 'process.setSourceMapsEnabled(true);';
 
 /** The modules that others may import, by the names under which package.json exports them. */
 const exported = Object.entries(manifest.exports).filter(([, target]) => /^[^*]*\.ts$/.test(String(target)));
@@ -43,13 +46,9 @@ const locate = (modules: string, extension: string): Plugin => ({
 /** Bundles the program. @param base the folder of a built package, or one for starts from source. */
 export async function bundleProgram(base: string, isPackage: boolean): Promise<void> {
   const folder = join(base, 'program');
-  const entries = Object.fromEntries([
-    ['main', 'cli/main.ts'],
-    ...exported.map(([name, file]) => [fileOf(name), file]),
-  ]);
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: entries,
+    entryPoints: Object.fromEntries([['main', 'cli/main.ts'], ...exported.map(([name, file]) => [fileOf(name), file])]),
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -57,7 +56,7 @@ export async function bundleProgram(base: string, isPackage: boolean): Promise<v
     platform: 'node',
     target: 'node20',
     external: EXTERNAL,
-    banner: { js: isPackage ? REQUIRE : `${REQUIRE} process.setSourceMapsEnabled(true);` },
+    banner: { js: `${REQUIRE} ${GLOBALS} ${isPackage ? '' : SOURCE_MAPS}` },
     sourcemap: !isPackage,
     sourcesContent: false,
     logLevel: 'silent',
