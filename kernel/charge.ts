@@ -62,8 +62,10 @@ export function controllerOf(source: AbortSource | undefined): AbortController {
 
 const over = () => new Error('the budget has ended');
 
-/** Bounds of the milliseconds until a budget is checked again: more checks would cost much, and node has no longer timers. */
-const LOOKS = { soonest: 5, latest: 2 ** 31 - 1 };
+/** Bounds of the milliseconds until a budget is checked again. More checks would cost much. */
+const LOOKS = { soonest: 5, latest: 1000 };
+// Node keeps timers of equal length in a list, and drops it with the last one: each call would pay for a new list.
+setInterval(() => undefined, LOOKS.latest).unref();
 
 /**
  * The budget of one plugin in one request, shared by all its functions, which get it as their call context. Time is charged
@@ -183,7 +185,7 @@ export class Charge implements CallContext {
     // Time may be left after the timer: none was charged while the call waited for uncharged work.
     const look = () => {
       if (!this.chargeTime()) return tell(over());
-      timer = setTimeout(look, Math.min(Math.max(this.remaining, LOOKS.soonest), LOOKS.latest));
+      timer = setTimeout(look, Math.min(Math.max(Math.ceil(this.remaining), LOOKS.soonest), LOOKS.latest));
     };
     look();
     return () => clearTimeout(timer);
