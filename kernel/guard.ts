@@ -117,7 +117,7 @@ class Call {
   }
 
   get signal(): AbortSignal {
-    return this.#callContext.signal;
+    return this.#callContext().signal;
   }
 
   get exchange(): Exchange {
@@ -144,7 +144,7 @@ class Call {
   }
 
   /** The holder of the function's signal. At a watch stage a client that leaves does not abort it. */
-  get #callContext(): CallContext {
+  #callContext(): CallContext {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
@@ -201,7 +201,7 @@ class Call {
     const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
     if (contract.context !== undefined) {
-      this.#context = contract.context(args, this.#callContext, hidden, plugin);
+      this.#context = contract.context(args, this.#callContext(), hidden, plugin);
       return fn(this.#context);
     }
     if (takes[0] === 'response' && !isBuiltin) options.contracts.protect(args[0] as ApiResponse);
@@ -209,7 +209,7 @@ class Call {
     // A function among the arguments is a mode's `run`. Its time is not charged to the plugin.
     const pausing = (arg: unknown) =>
       typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
-    return fn(...args.map(pausing), this.#callContext);
+    return fn(...args.map(pausing), this.#callContext());
   }
 
   /** Applies the failure policy: passes on a refusal if fail-closed. */
