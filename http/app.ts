@@ -190,7 +190,7 @@ function endpointFirst(serve: Middleware): Middleware {
   return (ctx, next) => {
     const { method, url = '' } = ctx.req;
     if (method !== 'POST' || !ENDPOINT_URL.test(url)) return next();
-    ctx.params = { endpointId: url.slice(url.lastIndexOf('/') + 1) };
+    ctx.params = { endpointId: url.slice('/endpoints/'.length) };
     return serve(ctx, next);
   };
 }

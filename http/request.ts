@@ -24,11 +24,10 @@ export class IncomingRequest implements EndpointRequest {
   }
 
   /** Reads the body once, although several functions may ask for it. */
-  async #read(ctx: Context, max: number): Promise<Buffer> {
+  #read(ctx: Context, max: number): Promise<Buffer> {
+    const begun = this.#body;
     this.#body ??= readBody(ctx, max);
-    const body = await this.#body;
-    if (body.length > max) throw tooLarge();
-    return body;
+    return begun?.then((body) => (body.length > max ? Promise.reject(tooLarge()) : body)) ?? this.#body;
   }
 
   /** Runs a task once the response is out or, where its body streams, once the head is. */
