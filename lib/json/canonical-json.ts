@@ -92,12 +92,10 @@ function sorted(keys: string[]): string[] {
   if (keys.length > SHORT_LIST) return keys.sort();
   for (let i = 1; i < keys.length; i++) {
     const key = keys[i] ?? '';
-    let j = i - 1;
-    for (let other = keys[j]; other !== undefined && other > key; other = keys[j]) {
-      keys[j + 1] = other;
-      j--;
-    }
-    keys[j + 1] = key;
+    let place = i;
+    // A look before the list's beginning would cost more than the sorting.
+    for (; place > 0 && (keys[place - 1] ?? '') > key; place--) keys[place] = keys[place - 1] ?? '';
+    keys[place] = key;
   }
   return keys;
 }
