@@ -21,6 +21,7 @@ const EXPONENT_LIMIT = 1e12;
 const DECIMAL = /^([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 /** The powers of ten up to 10^64. */
 const POWERS = Array.from({ length: 65 }, (_, zeros) => 10n ** BigInt(zeros));
+const powerOfTen = (zeros: number): bigint => POWERS[zeros] ?? 10n ** BigInt(zeros);
 
 /**
  * Reads a decimal number: a JSON number token, or the same with a `+`, leading zeros, or no digit on one side of the
@@ -70,9 +71,7 @@ export function scaleToInteger(value: Decimal, times?: Decimal, divisor = 1n): b
 
   const coefficient = BigInt(value.digits) * (times === undefined ? 1n : BigInt(times.digits));
   const magnitude =
-    exponent >= 0
-      ? (coefficient * 10n ** BigInt(exponent)) / divisor
-      : coefficient / (10n ** BigInt(-exponent) * divisor);
+    exponent >= 0 ? (coefficient * powerOfTen(exponent)) / divisor : coefficient / (powerOfTen(-exponent) * divisor);
   if (magnitude >= BOUND) return undefined;
   return value.negative !== (times?.negative ?? false) ? -magnitude : magnitude;
 }
