@@ -16,14 +16,14 @@ export const missed = statusOf('fwd=miss');
 export const collapsed = statusOf('fwd=miss; collapsed');
 
 /** Headers of hits, by seconds. A frozen object is checked only once, and the check costs more than all else here. */
-const hits = new LRUCache<number, Headers>({
-  max: 1000,
-  memoMethod: (seconds) => statusOf(`hit; ttl=${seconds}`),
-});
+const hits = new LRUCache<number, Headers>({ max: 1000 });
 
 /** Returns the headers of a cached answer. @param milliseconds until it expires. */
 export function hit(milliseconds: number): Headers {
-  return hits.memo(Math.floor(milliseconds / 1000));
+  const seconds = Math.floor(milliseconds / 1000);
+  const known = hits.get(seconds) ?? statusOf(`hit; ttl=${seconds}`);
+  if (!hits.has(seconds)) hits.set(seconds, known);
+  return known;
 }
 
 /** Returns the headers of an expired answer, for lack of a new one. @param milliseconds since it expired. */
