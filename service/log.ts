@@ -118,18 +118,34 @@ function doNotBlock(stream: NodeJS.WriteStream): void {
   if (stream.isTTY) Object(Reflect.get(stream, '_handle')).setBlocking?.(false);
 }
 
+/** The most names of fields that are kept as they are written. */
+const MOST_NAMES = 100;
 /** Field names that a plugin cannot use: those of the line itself, and those with a meaning in JavaScript. */
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
 /** Returns a function that makes log lines, each with its line feed. It accepts any message, since plugins pass anything. */
 export function lineWriter({ format, colour, worker }: LogSettings) {
-  const [lineOf, memberOf] = format === 'json' ? [jsonLine, jsonMember] : [textLine, textMember];
-  const own = worker === undefined ? '' : memberOf('worker', worker);
+  const isJson = format === 'json';
+  const [lineOf, textOf] = isJson ? [jsonLine, json] : [textLine, bare];
+  const nameOf = (name: string) => (isJson ? `,${quoted(name)}:` : ` ${bare(name)}=`);
+  const own = worker === undefined ? '' : `${nameOf('worker')}${worker}`;
   // A reserved name gets a `_`, so that a plugin's field cannot pass for the line's own.
   const isReserved = (name: string) => RESERVED.has(name) || (own !== '' && name === 'worker');
+  // Most lines have the same few names.
+  const names = new Map<string, string>();
+  const memberOf = (name: string, value: unknown): string => {
+    const text = textOf(value);
+    if (text === undefined) return '';
+    let start = names.get(name);
+    if (start === undefined) {
+      start = nameOf(isReserved(name) ? `${name}_` : name);
+      if (names.size < MOST_NAMES) names.set(name, start);
+    }
+    return start + text;
+  };
   return (level: string, message: unknown, fields: Readonly<Record<string, unknown>>): string => {
     let members = own;
-    for (const name of Object.keys(fields)) members += memberOf(isReserved(name) ? `${name}_` : name, fields[name]);
+    for (const name of Object.keys(fields)) members += memberOf(name, fields[name]);
     return `${lineOf(isoTime(), level, message, members, colour)}\n`;
   };
 }
@@ -148,11 +164,6 @@ function jsonLine(time: string, level: string, message: unknown, members: string
   return `{"level":"${level}","time":"${time}"${members},"msg":${json(message) ?? 'null'}}`;
 }
 
-function jsonMember(name: string, value: unknown): string {
-  const text = json(value);
-  return text === undefined ? '' : `,${quoted(name)}:${text}`;
-}
-
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
 
 function textLine(time: string, level: string, message: unknown, members: string, colour: boolean): string {
@@ -160,11 +171,6 @@ function textLine(time: string, level: string, message: unknown, members: string
   const shown = colour ? `\u001b[${COLOURS[level]}m${name}\u001b[39m` : name;
   const text = typeof message === 'string' ? escapeUnprintable(message) : (json(message) ?? '');
   return `${time} ${shown} ${text}${members}`;
-}
-
-function textMember(name: string, value: unknown): string {
-  const text = bare(value);
-  return text === undefined ? '' : ` ${bare(name)}=${text}`;
 }
 
 /** Shows at most 100 members of an object in a field, five levels deep, and counts the rest. */
