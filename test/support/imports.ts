@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The source files that git tracks: what a contributor tries out beside them is not held to the walls. */
 export const tracked = spawnSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' })
   .stdout.split('\0')
-  .filter((name) => /\.(?:ts|m?js)$/.test(name) && existsSync(join(root, name)));
+  .filter((name) => /\.(?:ts|[cm]?js)$/.test(name) && existsSync(join(root, name)));
 
 /** The source files below a folder; paths are from the project's root. */
 export function sources(folder: string): string[] {
