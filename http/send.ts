@@ -52,14 +52,10 @@ function placeOf(name: string, list: readonly string[]): number {
 /** Sends content as one write to the system; `res.end` alone makes a second, empty one. */
 function end(res: ServerResponse, content: string | Uint8Array, length: number): void {
   const { socket } = res;
-  if (socket === null || length === 0) {
-    res.end(content);
-    return;
-  }
-  socket.cork();
+  socket?.cork();
   // A text with as many bytes as characters is ASCII, which node need not transcode.
-  res.write(content, content.length === length ? 'latin1' : 'utf8');
-  socket.uncork();
+  if (length > 0) res.write(content, content.length === length ? 'latin1' : 'utf8');
+  socket?.uncork();
   res.end();
 }
 
