@@ -150,14 +150,14 @@ export function lineWriter({ format, colour, worker }: LogSettings) {
   };
 }
 
-let last = { second: -1, text: '' };
+let last = { second: Number.NaN, text: '' };
 
 /** Returns the ISO time. Under load many lines share a second, and formatting it is dear. */
 function isoTime(): string {
   const now = Date.now();
   const second = Math.floor(now / 1000);
   if (second !== last.second) last = { second, text: new Date(now).toISOString().slice(0, -4) };
-  return `${last.text}${String(now % 1000).padStart(3, '0')}Z`;
+  return `${last.text}${String(now - second * 1000).padStart(3, '0')}Z`;
 }
 
 function jsonLine(time: string, level: string, message: unknown, members: string): string {
