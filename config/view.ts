@@ -104,7 +104,8 @@ export class View {
 /** Returns the names whose stand-ins are in a text. A longer one comes first, since a shorter one may be its beginning. */
 function shownIn(text: string, names: readonly string[]): readonly string[] {
   const longerFirst = names.map(standInFor).sort((a, b) => b.length - a.length);
-  const found = new Set(text.match(new RegExp(longerFirst.join('|'), 'g')));
+  // An empty pattern would match at every character.
+  const found = new Set(names.length > 0 ? text.match(new RegExp(longerFirst.join('|'), 'g')) : []);
   return names.filter((name) => found.has(standInFor(name)));
 }
 
