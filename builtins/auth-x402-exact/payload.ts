@@ -33,7 +33,7 @@ export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
   readonly extensions: unknown;
 }
 
-const Members = Type.Record(Type.String(), Type.Unknown());
+const Members = Type.Object({});
 const text = Type.String();
 const PayloadSchema = Type.Object({
   x402Version: Type.Literal(2),
