@@ -1,16 +1,17 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { loadEnvironment } from '../config/environment.ts';
 import { useProxyVariables } from '../lib/http/client/proxies.ts';
 import type { Finding } from '../plugins-sdk/define.ts';
 import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 
-const packageRoot = fileURLToPath(new URL('..', import.meta.url));
+const require = createRequire(import.meta.url);
+const packageRoot = () => dirname(require.resolve('../package.json'));
 
-/** Returns the version in the package's manifest. */
+/** Returns the version in the package's manifest, which is read once: an update may replace the file of a running service. */
 export function packageVersion(): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(resolve(packageRoot, 'package.json'), 'utf8'));
+  const { version }: { version: string } = require('../package.json');
   return version;
 }
 
@@ -25,7 +26,7 @@ export function userDirectory(env: Environment = process.env, cwd: string = proc
 }
 
 function ownScript({ npm_lifecycle_event: script }: Environment, cwd: string): 'start' | 'cli' | undefined {
-  return (script === 'start' || script === 'cli') && cwd === resolve(packageRoot) ? script : undefined;
+  return (script === 'start' || script === 'cli') && cwd === packageRoot() ? script : undefined;
 }
 
 /** Returns a command as a user types it. npm takes options for itself unless they come after `--`. */
