@@ -26,7 +26,7 @@ async function sourceTree(t: TestContext) {
   const own = 'plugins/node_modules/typebox';
   for (const part of ['cli', 'node_modules', 'plugins-sdk', 'service', 'tools/scripts', 'verify', own])
     await mkdir(join(folder, part), { recursive: true });
-  for (const file of ['cli/bin.js', 'tools/scripts/program.ts', 'package.json'])
+  for (const file of ['cli/bin.js', 'tools/scripts/program.ts', 'tools/scripts/globals.ts', 'package.json'])
     await cp(join(PACKAGE_ROOT, file), join(folder, file));
   const write = (file: string, text: string) => writeFile(join(folder, file), text);
   await write('cli/main.ts', MAIN);

@@ -12,15 +12,10 @@ import { build, type Plugin } from 'esbuild';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Packages that stay outside: optional ones, those with native parts, and libraries that no start waits for. */
-const EXTERNAL = [
-  ...Object.keys(manifest.peerDependencies),
-  ...['esbuild', 'lmdb', 'tsx', 'ethers', 'koa-body', 'prom-client'],
-];
+/** Packages that stay outside, as optional ones do: those with native parts, and libraries that no start waits for. */
+const EXTERNAL = ['esbuild', 'lmdb', 'tsx', 'ethers', 'koa-body', 'prom-client'];
 /** Bundled CommonJS packages call `require` for node's own modules. */
 const REQUIRE = `import { createRequire as from } from 'node:module'; const require = from(import.meta.url);`;
-/** Node's globals of these names are accessors: each use of one calls a function. */
-const GLOBALS = `import { Buffer } from 'node:buffer'; import { performance } from 'node:perf_hooks'; import process from 'node:process';`;
 const SOURCE_MAPS = 'process.setSourceMapsEnabled(true);';
 
 /** The modules that others may import, by the names under which package.json exports them. */
@@ -55,8 +50,9 @@ export async function bundleProgram(base: string, isPackage: boolean): Promise<v
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    external: EXTERNAL,
-    banner: { js: `${REQUIRE} ${GLOBALS} ${isPackage ? '' : SOURCE_MAPS}` },
+    external: [...Object.keys(manifest.peerDependencies), ...EXTERNAL],
+    inject: [fileURLToPath(new URL('globals.ts', import.meta.url))],
+    banner: { js: isPackage ? REQUIRE : REQUIRE + SOURCE_MAPS },
     sourcemap: !isPackage,
     sourcesContent: false,
     logLevel: 'silent',

@@ -25,7 +25,7 @@ export async function tarballOf(built: string, into: string, expected: readonly 
   const wanted = ['README.md', 'LICENSE', 'package.json', ...expected];
   const absent = wanted.filter((name) => !names.includes(name));
   none('missing in the package', absent);
-  const code = own.filter((name) => /\.(?:m?js|d\.ts)$/.test(name));
+  const code = own.filter((name) => /\.(?:[cm]?js|d\.ts)$/.test(name));
   const broken = code.filter((name) => name.endsWith('js') && TO_SOURCES.test(text(name)));
   none('refers to sources that are not there', broken);
   const links = names.filter((name) => name.endsWith('.md')).flatMap((name) => brokenLinks(name, names, text));
