@@ -1,3 +1,4 @@
+import { setInterval } from 'node:timers';
 import type { CallContext } from './values.ts';
 
 /** The part of an `AbortSignal` that is needed to wait on a client's behalf. */
