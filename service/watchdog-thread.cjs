@@ -1,7 +1,7 @@
 const { writeSync } = require('node:fs');
 const { workerData } = require('node:worker_threads');
 
-/** The thread that `watchdog.ts` starts; it is CommonJS, so that it needs no loader. */
+/** The thread that `watchdog.ts` starts; as CommonJS it starts without the loader of ES modules. */
 
 const { beats, limit, period, line } = workerData;
 

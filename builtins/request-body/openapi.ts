@@ -11,7 +11,7 @@ export const responses: Responses = {
   },
   413: {
     name: 'BodyTooLarge',
-    description: `The request body is larger than ${BODY_LIMIT / 1024} KiB`,
+    description: `The request body is larger than ${BODY_LIMIT} bytes`,
     errors: [tooLarge().message],
   },
   415: {
