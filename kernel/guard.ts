@@ -181,10 +181,8 @@ class Call {
 
   /** Waits for what the function has promised, at most until the budget ends. */
   follow(pending: PromiseLike<unknown>, done: Done) {
-    let isOver = false;
     const once = (how: () => void) => {
-      if (isOver) return;
-      isOver = true;
+      if (this.#isOver) return;
       forget?.();
       how();
     };
