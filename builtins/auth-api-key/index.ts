@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
 import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
-import { authPath, closedObject, error, type Finding, isHeaderValue, warning } from '../../plugins-sdk/config.ts';
+import { closedObject, error, type Finding, isHeaderValue, warning } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
   clientName,
@@ -135,11 +135,8 @@ export const authApiKey = definePlugin({
   credentials: [NAME],
   exposes: LIMIT_HEADERS,
   check({ endpoints }) {
-    // Endpoints share the objects of their API, each of which is checked once.
-    const owners = new Map(endpoints.map((endpoint) => [authPath(endpoint, 0), endpoint]));
-    const objects = [...owners.values()].flatMap((endpoint) => authObjects(endpoint, 'apiKey', schema));
     const limits = new Map<string, KeyLimit | undefined>();
-    return objects.flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
+    return authObjects(endpoints, 'apiKey', schema).flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
   },
   openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
   setup(services) {

@@ -109,7 +109,7 @@ const NOT_LAST = 'is not the last method: who comes without credentials is not t
 /** Checks the terms of all endpoints. Endpoints share their API's terms, so a finding may come up several times. */
 export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
   return endpoints.flatMap((endpoint) => {
-    const methods = authObjects(endpoint, TYPE, TermsSchema);
+    const methods = authObjects([endpoint], TYPE, TermsSchema);
     const [first] = methods;
     if (first === undefined) return [];
     return [

@@ -105,13 +105,11 @@ export const isSold = ({ auth }: Pick<Endpoint, 'auth'>): boolean => auth.some((
 const IN_MEMORY =
   'keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
 
-/** Checks what the schema cannot express. Endpoints share their API's terms, so a finding may come up several times. */
+/** Checks what the schema cannot express. */
 export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
   const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
   return [
     ...(isInMemory && endpoints.some(isSold) ? [warning('settings.state', IN_MEMORY)] : []),
-    ...endpoints
-      .flatMap((endpoint) => authObjects(endpoint, 'x402', TermsSchema))
-      .flatMap(({ at, terms }) => checkTerms(at, terms)),
+    ...authObjects(endpoints, 'x402', TermsSchema).flatMap(({ at, terms }) => checkTerms(at, terms)),
   ];
 }

@@ -3,10 +3,13 @@ import { Check } from 'typebox/value';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { authPath, checkAddress, type EndpointDraft, error, type Finding } from '../../plugins-sdk/config.ts';
 
-/** Returns an endpoint's valid auth objects of one type, each with its config path. */
-export function authObjects<S extends TSchema>(endpoint: EndpointDraft, wanted: string, schema: S) {
-  return endpoint.auth.flatMap(({ type, ...terms }, index) =>
-    type === wanted && Check(schema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
+/** Returns the valid auth objects of one type, each with its config path, and once: endpoints share those of their API. */
+export function authObjects<S extends TSchema>(endpoints: readonly EndpointDraft[], wanted: string, schema: S) {
+  const owners = new Map(endpoints.map((endpoint) => [authPath(endpoint, 0), endpoint]));
+  return [...owners.values()].flatMap((endpoint) =>
+    endpoint.auth.flatMap(({ type, ...terms }, index) =>
+      type === wanted && Check(schema, terms) ? [{ terms, at: authPath(endpoint, index) }] : [],
+    ),
   );
 }
 
