@@ -1,9 +1,9 @@
 /** Reads a transaction from a node, checks that receipt and block belong to it, and finds its token transfers. */
 import type { TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import { isSameHex } from '../../lib/eth/hex.ts';
 import { type JsonRpc, JsonRpcFailure, type JsonRpcLimits } from '../../lib/http/json-rpc.ts';
 import { type Hex, type Static, Type } from '../../plugins-sdk/index.ts';
+import { compiled } from './parameter-schema.ts';
 
 /** keccak256("Transfer(address,address,uint256)") (ERC-20) */
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
@@ -53,15 +53,12 @@ const shapes = {
   block: Type.Union([BlockSchema, Type.Null()]),
 };
 
-const compiled = new WeakMap<TSchema, Validator>();
 /**
  * Checks an answer by a compiled schema, since the payer decides how many events a receipt holds: checking 1 MiB of them takes
  * 2 ms instead of 100. Schemas are compiled at their first use, since most services never need them.
  */
 function isOf<S extends TSchema>(schema: S, answer: unknown): answer is Static<S> {
-  const validator = compiled.get(schema) ?? Compile(schema);
-  compiled.set(schema, validator);
-  return validator.Check(answer);
+  return compiled(schema)?.Check(answer) === true;
 }
 
 /** A transaction that is part of the chain. */

@@ -61,7 +61,7 @@ export function parameterSchema(
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
   const findings = faultsIn(schema, at);
   const exact = Object(withDigits(schema));
-  const validator = findings.length === 0 && isRecord(schema) ? wholeOf(exact) : undefined;
+  const validator = findings.length === 0 && isRecord(schema) ? compiled(exact) : undefined;
   if (validator === undefined) {
     const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
     return { findings: uncompiled, misfit: () => undefined };
@@ -81,8 +81,8 @@ type Schema = Readonly<Record<string, unknown>>;
 type Validator = ReturnType<typeof compileSchema>;
 
 /** Makes a function that compiles something of a schema, once. */
-function compiledOnce(compile: (schema: Schema) => Validator): (schema: Schema) => Validator {
-  const known = new WeakMap<Schema, Validator>();
+function compiledOnce<S extends object>(compile: (schema: S) => Validator): (schema: S) => Validator {
+  const known = new WeakMap<S, Validator>();
   return (schema) => {
     const found = known.get(schema) ?? compile(schema);
     known.set(schema, found);
@@ -90,9 +90,10 @@ function compiledOnce(compile: (schema: Schema) => Validator): (schema: Schema) 
   };
 }
 
-const wholeOf = compiledOnce(compileSchema);
+/** Compiles a schema, once; `undefined` if it cannot be compiled. */
+export const compiled = compiledOnce(compileSchema);
 /** Compiles all but the rules for items and properties. */
-const shallowOf = compiledOnce((schema) => {
+const shallowOf = compiledOnce((schema: Schema) => {
   const properties = Object.keys(Object(schema.properties)).map((name) => [name, true]);
   return compileSchema({ ...schema, items: true, properties: Object.fromEntries(properties) });
 });
@@ -104,12 +105,12 @@ function firstError(schema: Schema, value: unknown): TLocalizedValidationError |
   const isSplit = schema.prefixItems === undefined && shallowOf(schema)?.Check(value);
   for (const name of isSplit ? Object.keys(Array.isArray(value) ? value : rules) : []) {
     const rule = Array.isArray(value) ? schema.items : rules[name];
-    if (!Object.hasOwn(members, name) || !isRecord(rule) || wholeOf(rule)?.Check(members[name])) continue;
+    if (!Object.hasOwn(members, name) || !isRecord(rule) || compiled(rule)?.Check(members[name])) continue;
     const error = firstError(rule, members[name]);
     const at = name.replaceAll('~', '~0').replaceAll('/', '~1');
     return error && { ...error, instancePath: `/${at}${error.instancePath}` };
   }
-  return wholeOf(schema)?.Errors(value)[0];
+  return compiled(schema)?.Errors(value)[0];
 }
 
 /** Values of these keywords are no schemas. */
