@@ -3,7 +3,7 @@ import { control, type Exchange, type Flights } from './exchange.ts';
 import type { Args, CallEvent, Done, Next, Observer, Tapped, Wrapper } from './hooks.ts';
 import { resultOf } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
-import { type Contract, type Contracts, type Stage, type StageName, stageOf, WrongShape } from './stages.ts';
+import { type Contract, type Contracts, type Stage, type StageName, stages, WrongShape } from './stages.ts';
 import type { ApiResponse, CallContext } from './values.ts';
 
 /** What the guard uses for all plugins alike. */
@@ -45,7 +45,7 @@ type Guarded = Tap & { readonly [K in 'kind' | 'takes' | 'returns' | 'fails' | '
 export function guarded(tap: Tap): Tapped | Wrapper {
   const contract = tap.options.contracts.of(tap.stage);
   // All taps have one shape, whatever their stages: reading from many shapes is slow.
-  const { kind, takes, returns, fails, public: isPublic } = stageOf(tap.stage);
+  const { kind, takes, returns, fails, public: isPublic } = stages[tap.stage];
   const own: Guarded = { ...tap, kind, takes, returns, fails, public: isPublic, contract };
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>

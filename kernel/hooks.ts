@@ -11,7 +11,7 @@ import {
   type ResultOf,
   type StageName,
   stageNames,
-  stageOf,
+  stages,
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
 
@@ -132,7 +132,7 @@ export class Hooks {
   constructor(observer: Pick<Observer, 'stage'>) {
     const byStage = <T>(make: (stage: StageName) => T) =>
       Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
-    this.#hooks = byStage((stage) => new HookMap(() => hookFor[stageOf(stage).kind]() as StageHook));
+    this.#hooks = byStage((stage) => new HookMap(() => hookFor[stages[stage].kind]() as StageHook));
     this.#variants = byStage(() => new Set());
     this.#observer = observer;
   }
@@ -149,7 +149,7 @@ export class Hooks {
     const place = isLast ? LAST : 0;
     // The function that wraps last is outermost: operators' A and B, registered in this order, and built-in C make A(B(C(core))).
     // tapable's `stage` is a place in the order.
-    if (stageOf(stage).kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
+    if (stages[stage].kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
     else hook.tapAsync({ name, budget, stage: place }, fn);
   }
 
@@ -157,14 +157,14 @@ export class Hooks {
   seal(): void {
     const callCore: Composed = (value, exchange, core) => core(value, exchange);
     for (const stage of stageNames) {
-      const hook = stageOf(stage).kind === 'around' ? this.#hooks[stage].get('') : undefined;
+      const hook = stages[stage].kind === 'around' ? this.#hooks[stage].get('') : undefined;
       if (hook !== undefined) this.#composed.set(stage, hook.call(callCore));
     }
   }
 
   /** Returns the functions of a stage in the order in which they are called. */
   taps(stage: StageName): readonly TapDescription[] {
-    const { variants, kind } = stageOf(stage);
+    const { variants, kind } = stages[stage];
     return [...this.#variants[stage]].flatMap((variant) => {
       const { taps } = this.#hooks[stage].for(variant);
       const ordered = kind === 'around' ? taps.toReversed() : taps;
@@ -184,7 +184,7 @@ export class Hooks {
    */
   ask<N extends Exclude<StageName, AroundStage>>(stage: N, args: ArgsOf<N>, variant = ''): Awaitable<AnswerOf<N>> {
     const hook = this.#hooks[stage].get(variant);
-    if (hook === undefined) return (stageOf(stage).kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
+    if (hook === undefined) return (stages[stage].kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
     const ask = () => resultOf((done) => hook.callAsync(args[0], args, done));
     return this.#called(stage, exchange, ask) as Awaitable<AnswerOf<N>>;
@@ -205,7 +205,7 @@ export class Hooks {
 
   /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */
   #called(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
-    if (exchange.abandoned && !stageOf(stage).always) throw asRefusal(refusals.abandoned(), stage);
+    if (exchange.abandoned && !stages[stage].always) throw asRefusal(refusals.abandoned(), stage);
     return this.#observer.stage === undefined ? ask() : this.#observed(stage, exchange, ask);
   }
 

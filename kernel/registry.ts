@@ -1,7 +1,7 @@
 import { type Exchange, Flights } from './exchange.ts';
 import { type GuardOptions, guarded, type PluginFunction } from './guard.ts';
 import { Hooks, type Observer, type TapDescription } from './hooks.ts';
-import { type StageName, stageNames, stageOf, stages } from './stages.ts';
+import { type StageName, stageNames, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
 /** An HTTP method and path that a plugin answers. */
@@ -91,7 +91,7 @@ function* functionsOf({ name, plugin }: Registration): Generator<[StageName, var
   for (const [stage, entry] of Object.entries(hooks)) {
     if (!isHook(stage)) throw new RegistrationError(`plugin "${name}": there is no hook "${stage}"`);
     if (entry === undefined) continue;
-    const { variants } = stageOf(stage);
+    const { variants } = stages[stage];
     const table = variants === undefined ? { '': entry } : Object(entry);
     for (const [variant, fn] of Object.entries<PluginFunction>(table))
       yield [stage, variant, fn.bind(variants ? table : hooks)];
@@ -101,12 +101,12 @@ function* functionsOf({ name, plugin }: Registration): Generator<[StageName, var
 }
 
 function isHook(name: string): name is StageName {
-  return Object.hasOwn(stages, name) && !stageOf(name as StageName).ownMember;
+  return Object.hasOwn(stages, name) && !stages[name as StageName].ownMember;
 }
 
 /** Checks that no plugin has a function for the same variant already. @throws RegistrationError */
 function requireUnclaimed(hooks: Hooks, stage: StageName, variant: string, plugin: string): void {
-  const rival = stageOf(stage).variants && hooks.taps(stage).find((tap) => tap.variant === variant);
+  const rival = stages[stage].variants && hooks.taps(stage).find((tap) => tap.variant === variant);
   if (rival === undefined) return;
   const what = stage === 'route' ? `serve ${variant}` : `provide "${stage}" of "${variant}"`;
   throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both ${what}`);
@@ -114,6 +114,6 @@ function requireUnclaimed(hooks: Hooks, stage: StageName, variant: string, plugi
 
 /** Whether built-ins come after operators' plugins: at pick and around stages, and where the stage's row says so. */
 function comesLast(stage: StageName): boolean {
-  const { kind, builtinsLast } = stageOf(stage);
+  const { kind, builtinsLast } = stages[stage];
   return kind === 'pick' || kind === 'around' || builtinsLast === true;
 }

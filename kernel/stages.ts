@@ -40,7 +40,7 @@ export interface Stage {
  * The table of stages, in the order in which a request passes them. Hooks, function types, the guard's policies, result
  * checks, the `plugins` command and the documentation derive from it. `pipeline.ts` asks all but `price`, which payments ask.
  */
-export const stages = {
+const table = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },
   route: { kind: 'pick', takes: ['request'], returns: 'httpResponse', variants: 'route', ownMember: true },
   resolve: { kind: 'pick', takes: ['endpointId'], returns: 'endpoint', required: true, alters: true },
@@ -70,9 +70,9 @@ export const stages = {
 } as const satisfies Readonly<Record<string, Stage>>;
 
 /** The name of a stage. */
-export type StageName = keyof typeof stages;
+export type StageName = keyof typeof table;
 /** The row of a stage, with its exact type. */
-export type Row<N extends StageName> = (typeof stages)[N];
+export type Row<N extends StageName> = (typeof table)[N];
 /** The names of the stages whose row fits a type. */
 export type NamesWith<P> = { [N in StageName]: Row<N> extends P ? N : never }[StageName];
 
@@ -93,12 +93,9 @@ export type ValueOf<V> = V extends ValueName ? Values[V] : never;
 type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
 /** The names of all stages, in the order of the table. */
-export const stageNames: readonly StageName[] = Object.keys(stages) as StageName[];
-
-/** Returns a stage's row as a {@link Stage}, for code that handles any stage. */
-export function stageOf(name: StageName): Stage {
-  return stages[name];
-}
+export const stageNames: readonly StageName[] = Object.keys(table) as StageName[];
+/** The rows of the table by the names of their stages. */
+export const stages: Readonly<Record<StageName, Stage>> = table;
 
 /** Thrown when a function's result has the wrong shape; the message is for the log. */
 export class WrongShape extends Error {}

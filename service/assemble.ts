@@ -4,7 +4,7 @@ import { missingCounterparts } from '../config/plugins/counterparts.ts';
 import type { GuardOptions } from '../kernel/guard.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
-import { stageNames, stageOf } from '../kernel/stages.ts';
+import { stageNames, stages } from '../kernel/stages.ts';
 import { type Address, isAddress } from '../lib/eth/hex.ts';
 import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
@@ -133,7 +133,7 @@ export function signerAddressOf({ plugins, config }: LoadedConfig): Address {
 
 function requireProviders({ taps }: PluginSet): void {
   for (const stage of stageNames) {
-    if (stageOf(stage).required && taps[stage].length === 0)
+    if (stages[stage].required && taps[stage].length === 0)
       throw new RegistrationError(`no plugin provides "${stage}", without which nothing can be served`);
   }
 }

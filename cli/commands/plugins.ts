@@ -1,4 +1,4 @@
-import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { stageNames, stages } from '../../kernel/stages.ts';
 import { listPlugins } from '../../service/index.ts';
 import { print } from '../../service/terminal.ts';
 import { align, escapeUnprintable } from '../../service/text.ts';
@@ -21,7 +21,7 @@ function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof listPlug
   return {
     stages: inner.map((stage) => ({
       stage,
-      fails: stageOf(stage).fails ?? 'closed',
+      fails: stages[stage].fails ?? 'closed',
       plugins: taps[stage].map(({ plugin, variant, budget }) => ({
         plugin,
         ...(variant && { variant }),

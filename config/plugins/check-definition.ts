@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import { type TSchema, Type } from 'typebox';
 import type { Observer } from '../../kernel/hooks.ts';
-import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { stageNames, stages } from '../../kernel/stages.ts';
 import { LONGEST_TIMER } from '../../lib/time.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
 import { closedObject } from '../../plugins-sdk/schema/close.ts';
@@ -64,8 +64,8 @@ const definition: Members<Definition> = {
 
 const hooks = Object.fromEntries(
   stageNames
-    .filter((name) => !stageOf(name).ownMember)
-    .map((name): [string, TSchema] => [name, stageOf(name).variants === undefined ? aFunction : tableOf(aFunction)]),
+    .filter((name) => !stages[name].ownMember)
+    .map((name): [string, TSchema] => [name, stages[name].variants === undefined ? aFunction : tableOf(aFunction)]),
 );
 const observer: Members<Observer> = { stage: aFunction, call: aFunction, response: aFunction };
 
@@ -156,7 +156,7 @@ function refuseStray(members: object, elsewhere: readonly string[], has: string,
   if (stray !== undefined) throw new PluginProblem(`${has} "${stray}", which belongs ${where}`);
 }
 
-const SIGNING = stageNames.filter((stage) => stageOf(stage).alters);
+const SIGNING = stageNames.filter((stage) => stages[stage].alters);
 
 /** Returns the warning about a plugin that can change what gets signed, or sent as signed; `undefined` for other plugins. */
 export function signingWarning(plugin: string, taps: object): string | undefined {

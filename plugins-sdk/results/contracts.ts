@@ -1,5 +1,5 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import { type Contract, type StageName, stageOf, WrongShape } from '../../kernel/stages.ts';
+import { type Contract, type StageName, stages, WrongShape } from '../../kernel/stages.ts';
 import type {
   Encoded,
   Endpoint,
@@ -196,7 +196,7 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
 }
 
 function contractOf(stage: StageName, { contexts, inputs, results }: StageContracts): Contract {
-  const { public: isPublic, returns = '' } = stageOf(stage);
+  const { public: isPublic, returns = '' } = stages[stage];
   if (isPublic) return { ...(contexts as unknown as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
   const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
   const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];

@@ -3,7 +3,7 @@ import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type PluginSet, routeKey } from '../../kernel/registry.ts';
-import { type ArgsOf, type AroundStage, type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
+import { type ArgsOf, type AroundStage, type StageName, stageNames, stages } from '../../kernel/stages.ts';
 import type { Endpoint, RouteRequest } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { hint } from '../../lib/suggest.ts';
@@ -65,7 +65,7 @@ export class TestRequest {
   async run(name: StageName, input: AnyInput = {}): Promise<HookOutcome<unknown>> {
     if (!stageNames.includes(name))
       throw new TypeError(`there is no stage "${name}"${hint(name, stageNames, 'they are')}`);
-    const { variants, kind } = stageOf(name);
+    const { variants, kind } = stages[name];
     const { method, route: path } = this.exchange;
     const { variant = name === 'route' ? routeKey({ method, path }) : '' } = input;
     if (variants !== undefined) this.#requireVariant(name, variant);

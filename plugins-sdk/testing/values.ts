@@ -1,5 +1,5 @@
 import { Refusal } from '../../kernel/refusal.ts';
-import { type StageName, stageOf } from '../../kernel/stages.ts';
+import { type StageName, stages } from '../../kernel/stages.ts';
 import type { Awaitable, Endpoint, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/objects.ts';
@@ -88,7 +88,7 @@ const made: { readonly [N in keyof ShortInputs]: (input: ShortInputs[N], endpoin
  */
 export function valuesOf(name: StageName, input: AnyInput, exchange: TestExchange, endpointId: string): unknown[] {
   const { data = sample.data, parameters = exchange.parameters, question = testQuestion(), outgoing } = input;
-  const { public: isPublic, takes } = stageOf(name);
+  const { public: isPublic, takes } = stages[name];
   const given: Given = {
     ...input,
     data,

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { control } from '../../kernel/exchange.ts';
 import type { CallEvent } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
-import { stageOf } from '../../kernel/stages.ts';
+import { stages } from '../../kernel/stages.ts';
 import {
   ask,
   closedInner,
@@ -138,7 +138,7 @@ describe('a function that fails', () => {
     const refusal = new Refusal(402, 'Pay', { body: { price: 1 }, headers: { 'x-a': 'b' } });
     for (const stage of closedInner) {
       for (const fn of [raise(refusal), () => Promise.reject(refusal)]) {
-        const { hooks } = seal([{ [stage]: stageOf(stage).variants === undefined ? fn : { v: fn } }]);
+        const { hooks } = seal([{ [stage]: stages[stage].variants === undefined ? fn : { v: fn } }]);
         const error: unknown = await hooks[stage](...given[stage], newExchange()).catch((caught) => caught);
         const { status, message, body, headers, reason } = asRefusal(error);
         const expected = { status: 402, message: 'Pay', body: { price: 1 }, headers: { 'x-a': 'b' } };

@@ -5,13 +5,13 @@ import { asRefusal } from '../../kernel/refusal.ts';
 import type { StageName } from '../../kernel/stages.ts';
 import {
   answer,
+  askable,
   closedInner,
   dropped,
   newExchange,
   question,
   run,
   seal,
-  stages,
   untouched,
   WRONG_SHAPE,
 } from './guarded.ts';
@@ -146,7 +146,7 @@ describe('a result of the right shape', () => {
   });
 
   it('may always be undefined', async () => {
-    for (const stage of stages) {
+    for (const stage of askable) {
       const { outcome, complaints } = await run(stage, () => undefined);
       assert.deepEqual({ outcome, complaints }, { outcome: { value: untouched[stage] }, complaints: [] }, stage);
     }

@@ -4,7 +4,7 @@ import { control, Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type Registration, register } from '../../kernel/registry.ts';
-import { type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
+import { type StageName, stageNames, stages } from '../../kernel/stages.ts';
 import { randomId } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
@@ -55,7 +55,7 @@ function asked(hooks: Hooks): Readonly<Record<StageName, Ask>> {
       return async (value, on) => hooks.askAround(stage, value as never, on as never, () => answer);
     if (stage === 'callApi')
       return async (value, on) => hooks.askAround(stage, value as never, on as never, () => response);
-    const variant = stageOf(stage).variants === undefined ? '' : 'v';
+    const variant = stages[stage].variants === undefined ? '' : 'v';
     return async (...args) => hooks.ask(stage, args as never, variant);
   };
   return Object.fromEntries(stageNames.map((stage) => [stage, askStage(stage)])) as Record<StageName, Ask>;
@@ -140,18 +140,18 @@ export async function run(
   options: { budget?: number | 'none'; exchange?: Exchange; observer?: Observer } = {},
 ) {
   const { budget = PLENTY, exchange = newExchange(), observer } = options;
-  const table = { [stage]: stageOf(stage).variants === undefined ? fn : { v: fn } };
+  const table = { [stage]: stages[stage].variants === undefined ? fn : { v: fn } };
   const { hooks, complaints } = seal([table], budget, observer);
   const outcome = await ask(hooks[stage], ...given[stage], exchange);
   return { outcome, complaints, exchange };
 }
 
-export const stages = stageNames.filter((stage) => stage !== 'route');
-const fails = (stage: StageName) => stageOf(stage).fails ?? 'closed';
-const publicStages = stages.filter((stage) => Object.hasOwn(publicHooks, stage));
+export const askable = stageNames.filter((stage) => stage !== 'route');
+const fails = (stage: StageName) => stages[stage].fails ?? 'closed';
+const publicStages = askable.filter((stage) => Object.hasOwn(publicHooks, stage));
 export const dropping = publicStages.filter((stage) => fails(stage) === 'closed');
-export const closedInner = stages.filter((stage) => fails(stage) === 'closed' && !Object.hasOwn(publicHooks, stage));
-export const open = stages.filter((stage) => fails(stage) === 'open');
+export const closedInner = askable.filter((stage) => fails(stage) === 'closed' && !Object.hasOwn(publicHooks, stage));
+export const open = askable.filter((stage) => fails(stage) === 'open');
 
 const DROPPED = 'Request dropped by plugin "p"';
 export const dropped = (reason: string): Outcome => ({ status: 403, message: DROPPED, reason });

@@ -10,7 +10,7 @@ import {
   type Route,
   register,
 } from '../../kernel/registry.ts';
-import { stageNames, stageOf } from '../../kernel/stages.ts';
+import { stageNames, stages } from '../../kernel/stages.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { newExchange } from './guarded.ts';
 
@@ -28,7 +28,7 @@ function registration(name: string, plugin: Plugin = {}, more: Partial<Registrat
 /** Every stage but that of routes, with who is asked there. */
 function stagesOf({ taps }: PluginSet) {
   const inner = stageNames.filter((stage) => stage !== 'route');
-  return inner.map((stage) => ({ stage, failure: stageOf(stage).fails ?? 'closed', taps: taps[stage] }));
+  return inner.map((stage) => ({ stage, failure: stages[stage].fails ?? 'closed', taps: taps[stage] }));
 }
 
 /** What registering them ends with. */

@@ -1,4 +1,4 @@
-import { type Stage, type StageName, stageNames, stageOf } from '../../kernel/stages.ts';
+import { type Stage, type StageName, stageNames, stages } from '../../kernel/stages.ts';
 
 /** Returns the types of the values in the table of stages, by their names there. */
 function typesOf(values: string): ReadonlyMap<string, string> {
@@ -8,7 +8,7 @@ function typesOf(values: string): ReadonlyMap<string, string> {
 
 /** Returns a signature such as `sign(signRequest: SignRequest, exchange: Exchange, call: CallContext): Signed | undefined`. */
 function signature(name: StageName, types: ReadonlyMap<string, string>): string {
-  const { kind, takes, returns, public: isPublic, variants } = stageOf(name);
+  const { kind, takes, returns, public: isPublic, variants } = stages[name];
   if (isPublic) return `${name}(context)  // one of the six hooks`;
   const given = takes.map((value) => `${value}: ${types.get(value)}`);
   const result = returns === undefined ? 'void' : [...new Set([types.get(returns), 'undefined'])].join(' | ');
@@ -35,7 +35,7 @@ export function stageReference(page: string, values: string): string {
   const rows = stageNames.map((name) => {
     const [, about] = new RegExp(`^\\| \`${name}\` \\|[^|]*\\| ([^|]+) \\|$`, 'm').exec(page) ?? [];
     if (about === undefined) throw new Error(`docs/plugins.md has no row "| \`${name}\` | kind | when |"`);
-    return `| \`${name}\` | ${policy(stageOf(name))} | ${about} |\n`;
+    return `| \`${name}\` | ${policy(stages[name])} | ${about} |\n`;
   });
   const signatures = stageNames.map((name) => signature(name, types)).join('\n');
   return `| stage | kind | when |\n|---|---|---|\n${rows.join('')}\n\`\`\`text\n${signatures}\n\`\`\`\n`;

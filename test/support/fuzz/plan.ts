@@ -1,4 +1,4 @@
-import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
+import { type StageName, stageNames, stages } from '../../../kernel/stages.ts';
 import type { Endpoint } from '../../../kernel/values.ts';
 import { plainActs, spendingActs } from './acts.ts';
 import { aroundActs, unquietAroundActs } from './around-acts.ts';
@@ -34,7 +34,7 @@ type Acts = Readonly<Record<string, Act>>;
 
 function actsAt(stage: StageName, isCalm: boolean): Acts {
   const plain = isCalm ? plainActs : { ...plainActs, ...spendingActs };
-  if (stageOf(stage).kind === 'around') return { ...plain, ...aroundActs, ...(isCalm ? {} : unquietAroundActs) };
+  if (stages[stage].kind === 'around') return { ...plain, ...aroundActs, ...(isCalm ? {} : unquietAroundActs) };
   if (stage === 'present') return { ...plain, ...presentActs, ...(isCalm ? {} : unquietPresentActs) };
   return plain;
 }

@@ -2,7 +2,7 @@ import { control, Exchange } from '../../../kernel/exchange.ts';
 import type { CallEvent } from '../../../kernel/hooks.ts';
 import { Pipeline } from '../../../kernel/pipeline.ts';
 import { type PluginSet, type Registration, register } from '../../../kernel/registry.ts';
-import { type StageName, stageNames, stageOf } from '../../../kernel/stages.ts';
+import { type StageName, stageNames, stages } from '../../../kernel/stages.ts';
 import type {
   Endpoint,
   HttpRequest,
@@ -144,7 +144,7 @@ export class FuzzedService {
 
   /** In a calm service time passes only in what plugins wait for; those who watch may do so beside a further run. */
   #called({ exchange, plugin, stage, charge, outcome }: CallEvent): void {
-    if (!this.#isCalm || charge === undefined || stageOf(stage as StageName).kind === 'watch') return;
+    if (!this.#isCalm || charge === undefined || stages[stage as StageName].kind === 'watch') return;
     if (outcome === 'exhausted' || charge.remaining !== charge.total)
       this.#traces
         .get(exchange.requestId)
@@ -160,7 +160,7 @@ export class FuzzedService {
       if (stage === 'present') return { [`once${plugin}`]: at(stage) };
       return stage === 'authenticate' ? { [`odd${plugin}`]: at(stage) } : at(stage);
     };
-    const names = stageNames.filter((stage) => !stageOf(stage).ownMember);
+    const names = stageNames.filter((stage) => !stages[stage].ownMember);
     return {
       hooks: Object.fromEntries(names.map((stage) => [stage, tableOf(stage)])),
       vary: at('vary') as () => undefined,
