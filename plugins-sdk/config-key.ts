@@ -3,10 +3,8 @@ import { Check } from 'typebox/value';
 import type { Endpoint } from '../kernel/values.ts';
 import { isRecord } from '../lib/json/value.ts';
 
-/** The TypeScript type of a schema's values. */
-export type { Static } from 'typebox';
-/** Makes TypeBox schemas, for `config`, config keys and auth types. */
-export { Type } from 'typebox';
+export type { /** The TypeScript type of a schema's values. */ Static } from 'typebox';
+export { /** Makes TypeBox schemas, for `config`, config keys and auth types. */ Type } from 'typebox';
 
 type Level = 'root' | 'server' | 'settings' | 'api' | 'endpoint' | 'apiOrEndpoint';
 

@@ -36,7 +36,7 @@ export interface EndpointDraft extends Omit<Endpoint, 'id'> {
   readonly path: string;
 }
 
-/** The argument of a plugin's {@link Definition.check}. */
+/** The argument of a plugin's `Definition.check`. */
 export interface CheckContext {
   /** The whole config, in the right shape. */
   readonly config: Readonly<Record<string, unknown>>;

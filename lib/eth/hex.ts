@@ -7,7 +7,7 @@ export { keccak256 };
 /** `0x` and hex digits. The type cannot express that their number is even; {@link isHex} checks it. */
 export type Hex = `0x${string}`;
 
-/** 20 bytes of {@link Hex}. Addresses that this library returns carry the EIP-55 checksum. */
+/** 20 bytes of `Hex`. Addresses that this library returns carry the EIP-55 checksum. */
 export type Address = Hex;
 
 const HEX = /^0x[0-9a-fA-F]*$/;

@@ -15,7 +15,7 @@ export const HttpSignerSchema = closedObject({
   address: addressSchema('The account that signs'),
   headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Sent with every request' })),
 });
-/** The type of values of {@link HttpSignerSchema}. */
+/** The type of values of `HttpSignerSchema`. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
 function isTarget(url: string, headers: Readonly<Record<string, string>>): boolean {
@@ -50,7 +50,7 @@ export function signersIn(
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 /**
- * Returns a {@link Definition.check} for signers with {@link HttpSignerSchema}. Before any signer is opened, it finds what
+ * Returns a `Definition.check` for signers with `HttpSignerSchema`. Before any signer is opened, it finds what
  * {@link checksumAddress} and {@link httpTarget} would refuse, and headers that cannot be sent.
  * @param type the signers' type.
  */

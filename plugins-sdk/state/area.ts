@@ -9,7 +9,7 @@ export interface Conflict {
   readonly value?: string;
 }
 
-/** Options of {@link StateArea.compareAndSet}. */
+/** Options of `StateArea.compareAndSet`. */
 export interface CompareAndSetOptions {
   /** Milliseconds, by the engine's clock, after which the new value expires; without it never. */
   readonly ttl?: number;

@@ -1,70 +1,53 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { API, type Checker, type Symbol as Declared, SymbolFlags } from 'typescript/unstable/sync';
 
 /** The entries of the SDK that package.json exports for plugins. */
-export const ENTRIES = ['index', 'config', 'openapi', 'state', 'signing', 'observe'] as const;
+const ENTRIES = ['index', 'config', 'openapi', 'state', 'signing', 'observe'];
 
-const fileOf = (entry: string) => fileURLToPath(new URL(`../../plugins-sdk/${entry}.ts`, import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A name that an entry of the SDK exports. */
 export interface SdkName {
   readonly name: string;
   /** The kind of declaration, such as `function`; a name may be a type and a value. */
   readonly kind: string;
-  /** The docstring as Markdown on one line; empty if there is none. */
+  /** The docstring without its tags; empty if there is none. */
   readonly about: string;
 }
 
-const DOC = '(?:/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n)?';
-/** Matches imports, too: a name may be imported first, and exported by another statement. */
-const PASSED = /(?:im|ex)port (?:type )?\{([^}]*)\} from '([^']+)';/g;
-/** Matches the names that an entry re-exports or declares itself. */
-const EXPORTED = /^export (?:(?:type )?\{([^}]*)\} from|(?:class|const|function|interface|type) (\w+))/gm;
+const KINDS = [
+  ['class', SymbolFlags.Class],
+  ['function', SymbolFlags.Function],
+  ['interface', SymbolFlags.Interface],
+  ['type', SymbolFlags.TypeAlias],
+  ['const', SymbolFlags.Variable],
+  ['namespace', SymbolFlags.Module],
+] as const;
 
-/** Returns the names in a clause such as `{ a, type B, c as d }`. */
-function namesIn(clause: string): string[] {
-  return clause.split(',').flatMap((word) => word.trim().replace(/^(?:type |\w+ as )/, '') || []);
+/** Describes a name by its declaration. A library's name has its docstring at its re-export. */
+function described(checker: Checker, name: string, symbol: Declared, about = ''): SdkName {
+  const doc = about || checker.getDocumentationCommentOfSymbol(symbol);
+  const next = symbol.flags & SymbolFlags.Alias ? checker.getImmediateAliasedSymbol(symbol) : undefined;
+  if (next !== undefined) return described(checker, name, next, doc);
+  const kinds = KINDS.flatMap(([kind, flag]) => (symbol.flags & flag ? [kind] : []));
+  return { name, kind: kinds.join(', '), about: doc.replace(/\s+/g, ' ').replaceAll('|', '\\|') };
 }
 
-/** Returns a docstring without its stars. Tags become sentences, since a table cell has no lines. */
-function asMarkdown(doc: string): string {
-  return doc
-    .replace(/^ *\*? ?/gm, '')
-    .replace(/\s+/g, ' ')
-    .replace(/\{@link ([\w.]+)\}/g, '`$1`')
-    .replace(/@param (\w+)(?: -)? /g, '`$1`: ')
-    .replace(/@returns /g, 'Returns ')
-    .replace(/@throws (?:\{(\w+)\} ?)?/g, 'Throws $1')
-    .replaceAll('|', '\\|')
-    .trim();
-}
-
-/** Finds the declaration of a name through the files that re-export it. A library's name is documented at its re-export. */
-function found(file: string, name: string): SdkName {
-  const text = readFileSync(file, 'utf8');
-  const declared = [
-    ...text.matchAll(new RegExp(`${DOC}export (?:async )?(class|const|function|interface|type) ${name}\\b`, 'g')),
-  ];
-  if (declared.length > 0) {
-    const kind = declared.map(([, , word]) => word).join(', ');
-    return { name, kind, about: asMarkdown(declared.map(([, doc = '']) => doc).join(' ')) };
-  }
-  const passed = [...text.matchAll(PASSED)].findLast(([, clause = '']) => namesIn(clause).includes(name));
-  const [statement = '', , from = ''] = passed ?? [];
-  if (passed === undefined) throw new Error(`${name} is declared nowhere: ${file}`);
-  const [, original = name] = passed[1]?.match(new RegExp(`(\\w+) as ${name}\\b`)) ?? [];
-  if (from.startsWith('.')) return { ...found(join(dirname(file), from), original), name };
-  const doc = text.slice(0, passed.index).match(/\/\*\*((?:(?!\*\/).)*)\*\/\n$/s)?.[1] ?? '';
-  return { name, kind: statement.startsWith('export type') ? 'type' : 'const', about: asMarkdown(doc) };
-}
-
-/** Returns the names that authors may import from the given entries, in the order of each. */
+/** Returns the names that authors may import from the given entries. */
 export function sdkNames(entries: readonly string[] = ENTRIES): SdkName[] {
-  return entries.map(fileOf).flatMap((file) => {
-    const statements = [...readFileSync(file, 'utf8').matchAll(EXPORTED)];
-    return statements.flatMap(([, clause = '', name = clause]) => namesIn(name)).map((name) => found(file, name));
+  const compiler = new API({ cwd: root });
+  const openProjects = [join(root, 'tools/scripts/tsconfig.build.json')];
+  const [project] = compiler.updateSnapshot({ openProjects }).getProjects();
+  const names = entries.flatMap((entry) => {
+    const file = project?.program.getSourceFile(join(root, `plugins-sdk/${entry}.ts`));
+    const module = file && project?.checker.getSymbolAtLocation(file);
+    if (project === undefined || module === undefined) throw new Error(`plugins-sdk/${entry}.ts exports nothing`);
+    const { checker } = project;
+    return checker.getExportsOfModule(module).map((symbol) => described(checker, symbol.name, symbol));
   });
+  compiler.close();
+  return names;
 }
 
 /** Matches a comment that lists names, and the table of these names after it. */
