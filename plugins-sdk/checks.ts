@@ -76,7 +76,7 @@ export function declaredParameters(endpoint: EndpointDraft, { interpolated }: Ch
 }
 
 /** Lower-case header names that belong to the connection or to the HTTP client. */
-const RESERVED_HEADERS = new Set([
+export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   ...['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te'],
   // The HTTP client refuses to send these.
   ...['keep-alive', 'expect'],

@@ -3,7 +3,7 @@ import { errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import type { BodyStream, Headers, HttpResponse } from '../../kernel/values.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isPlain, isRecord, jsonIn } from '../../lib/json/value.ts';
-import { isHeaderValue, isToken } from '../checks.ts';
+import { isHeaderValue, isToken, RESERVED_HEADERS } from '../checks.ts';
 import { isStatus } from '../hooks/results.ts';
 import { ensure, isString, membersOf, wrong } from './members.ts';
 
@@ -44,15 +44,7 @@ function isSentAsJson(headers: Headers = {}): boolean {
 }
 
 /** Headers of the message and the connection, which the server alone sets (RFC 9110, sections 6.6, 7.6 and 8.6). */
-const FRAMING: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const FRAMING: ReadonlySet<string> = new Set([...RESERVED_HEADERS, 'trailer']);
 
 /** Most characters of all headers together. Most clients accept no more than twice as many. */
 const MAX_HEADERS = 8192;
