@@ -2,7 +2,7 @@ import type { Endpoint } from '../../kernel/values.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
-import { insideOf, withKeys } from '../../plugins-sdk/hooks/context.ts';
+import { insideOf } from '../../plugins-sdk/hooks/context.ts';
 import { withDefaults } from '../../plugins-sdk/schema/own-config.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { checkTypes } from '../../plugins-sdk/schema/types.ts';
@@ -40,8 +40,9 @@ export function hooksWithKeys(hooks: SimplePlugin['hooks'], keys: readonly Confi
     return values;
   };
   const extended = (hook: Hook) => (context: Readonly<Record<string, unknown>>) => {
-    const { endpoint } = insideOf(context) ?? {};
-    return hook.call(hooks, withKeys(context, endpoint === undefined ? Object.freeze({}) : valuesAt(endpoint)));
+    const inside = insideOf(context);
+    inside?.setKeys(inside.endpoint === undefined ? Object.freeze({}) : valuesAt(inside.endpoint));
+    return hook.call(hooks, context);
   };
   return Object.fromEntries(Object.entries<unknown>(hooks).map(([name, hook]) => [name, extended(hook as Hook)]));
 }

@@ -17,18 +17,15 @@ export interface Inside {
   readonly memo: string | undefined;
   /** The JSON text that `answer` is parsed from. */
   readonly answer: string | undefined;
+  /** The values of the plugin's config keys at the endpoint, if a hook was given them. */
+  readonly keys: object | undefined;
+  /** Adds the member `keys`. */
+  setKeys(keys: object): void;
   /** Replaces a hook's memo by the one that the hook left in another process. */
   replaceMemo(memo: Memo): void;
   /** Does work for a hook whose time is not charged to its plugin. */
   uncharged<T>(work: () => Promise<T>): Promise<T>;
 }
-
-/** Returns the service's part of a context, or `undefined` for any other object. */
-export let insideOf: (context: object) => Inside | undefined;
-/** Stores the memo of a hook that has succeeded. Later writes are never read. @throws WrongShape */
-export let keepMemo: (context: unknown) => void;
-/** Returns a copy of a context with the further member `keys`. Both share one memo. */
-export let withKeys: (context: object, keys: object) => object;
 
 interface Names {
   readonly id: string;
@@ -49,8 +46,7 @@ class Context {
   readonly #call: CallContext;
   readonly #plugin: string;
   readonly #sent: JsonText | undefined;
-  /** The context whose memo it shares. */
-  #inner: Context = this;
+  #keys: object | undefined;
   #memo: Memo | undefined;
   #answer: SignedAnswer | undefined;
 
@@ -71,34 +67,28 @@ class Context {
     this.#sent = sent;
   }
 
-  static {
-    insideOf = (context) => {
-      if (!(#call in context)) return undefined;
-      const own = context.#inner;
-      const call = own.#call;
-      return {
-        endpoint: own.#exchange.resolved,
-        memo: own.#kept,
-        answer: own.#sent?.json,
-        replaceMemo: (memo) => {
-          own.#memo = memo;
-        },
-        uncharged: (work) => (call instanceof Charge ? call.uncharged(work) : work()),
-      };
+  /** Returns the service's part of a context, or `undefined` for any other object. */
+  static insideOf(context: object): Inside | undefined {
+    if (!(#call in context)) return undefined;
+    const call = context.#call;
+    return {
+      endpoint: context.#exchange.resolved,
+      memo: context.#kept,
+      answer: context.#sent?.json,
+      keys: context.#keys,
+      setKeys: (keys) => {
+        context.#keys = keys;
+      },
+      replaceMemo: (memo) => {
+        context.#memo = memo;
+      },
+      uncharged: (work) => (call instanceof Charge ? call.uncharged(work) : work()),
     };
-    keepMemo = (context) => {
-      if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);
-    };
-    withKeys = (context, keys) => {
-      if (!(#call in context)) throw new TypeError('it is no context of a hook');
-      const { endpointId: id, api, endpoint: name } = context;
-      const own = new Context(context.#exchange, { id, api, name }, context.#call, context.#plugin, context.#sent);
-      own.#inner = context;
-      const members = Object.getOwnPropertyDescriptors(context);
-      const signal = { get: () => context.signal, enumerable: true };
-      const added = { ...members, signal, keys: { value: keys, enumerable: true } };
-      return Object.freeze(Object.defineProperties(own, added));
-    };
+  }
+
+  /** Stores the memo of a hook that has succeeded. Later writes are never read. @throws WrongShape */
+  static keepMemo(context: unknown): void {
+    if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);
   }
 
   get signal(): AbortSignal {
@@ -106,9 +96,13 @@ class Context {
   }
 
   get memo(): Memo {
-    const own = this.#inner;
-    own.#memo ??= JSON.parse(own.#kept ?? '{}') as Memo;
-    return own.#memo;
+    this.#memo ??= JSON.parse(this.#kept ?? '{}') as Memo;
+    return this.#memo;
+  }
+
+  /** The endpoint's values of the plugin's config keys; only plugins with such keys have them. */
+  get keys(): object | undefined {
+    return this.#keys;
   }
 
   /** The signed answer; only `onResponseSent` has one. */
@@ -128,26 +122,23 @@ class Context {
   }
 }
 
+export const { insideOf, keepMemo } = Context;
+
 /** Members that are made on first use. */
 type Lazy = 'signal' | 'memo' | 'answer';
 
 /**
  * Makes a context with the members of one hook. All hooks share one class, since V8 then builds objects in half the time.
  * @param sent the JSON of `answer`.
+ * @param names needed for a request that matched no endpoint.
  */
-export function contextOf<C extends HookContext>(
+export function contextOf<C>(
   exchange: Exchange,
   call: CallContext,
   plugin: string,
   own: Omit<C, keyof HookContext | Lazy>,
   sent?: JsonText,
+  names: Names = exchange.endpoint,
 ): object {
-  return Object.freeze(Object.assign(new Context(exchange, exchange.endpoint, call, plugin, sent), own));
-}
-
-/** Makes the context of `onError`, where there may be no endpoint. @param id the endpoint's id as sent. */
-export function errorContextOf(exchange: Exchange, id: string, call: CallContext, plugin: string, own: object): object {
-  const names = exchange.resolved ?? { id, api: undefined, name: undefined };
-  const context = Object.assign(new Context(exchange, names, call, plugin, undefined), own);
-  return Object.freeze(Object.defineProperty(context, 'signal', { get: () => call.signal, enumerable: true }));
+  return Object.freeze(Object.assign(new Context(exchange, names, call, plugin, sent), own));
 }

@@ -2,11 +2,12 @@ import type { Exchange } from '../../kernel/exchange.ts';
 import type { ApiResponse } from '../../kernel/values.ts';
 import { clientIp } from '../context-key.ts';
 import type { StageContracts } from '../stage-functions.ts';
-import { contextOf, errorContextOf } from './context.ts';
+import { contextOf } from './context.ts';
 import type {
   AfterApiCallContext,
   BeforeApiCallContext,
   BeforeSignContext,
+  ErrorContext,
   HttpRequestContext,
   ResponseSentContext,
 } from './contexts.ts';
@@ -88,7 +89,9 @@ export const publicHooks: StageContracts['contexts'] = {
   onError: {
     context: ([refusal, id, exchange], call, _, plugin) => {
       const { stage = 'unknown', status } = refusal;
-      return errorContextOf(exchange, id, call, plugin, { error: new Error(refusal.message), stage, status });
+      const names = exchange.resolved ?? { id, api: undefined, name: undefined };
+      const own = { error: new Error(refusal.message), stage, status };
+      return contextOf<ErrorContext>(exchange, call, plugin, own, undefined, names);
     },
   },
 };

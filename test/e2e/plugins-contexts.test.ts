@@ -146,7 +146,7 @@ for (const isolate of [false, true]) {
         const seen = { ...common('down', response), stage: 'callApi', status: 502 };
         assert.deepEqual(await notes.until('onError'), [seen]);
         assert.deepEqual(await notes.until('onError error'), [[true, 'API call failed', []]]);
-        assert.deepEqual(await notes.until('onError keys'), [[...COMMON, 'signal', 'error', 'stage', 'status'].sort()]);
+        assert.deepEqual(await notes.until('onError keys'), [[...COMMON, 'error', 'stage', 'status'].sort()]);
         assert.deepEqual(notes.of('onResponseSent'), []);
       });
 

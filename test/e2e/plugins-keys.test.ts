@@ -22,7 +22,7 @@ const keysOf = (members: string) =>
 /** Writes down what its hooks are told, and lets nothing pass that is more than `ceiling`. */
 const ceiling = `${keysOf('ceiling: Type.Number({ minimum: 0 }), note: Type.Object({ to: Type.String() })')}
 ${pluginTools}
-const told = ({ endpoint, keys, ...rest }) => note(endpoint ?? 'nowhere', [keys, Object.isFrozen(keys), 'signal' in rest]);
+const told = ({ endpoint, keys, signal }) => note(endpoint ?? 'nowhere', [keys, Object.isFrozen(keys), !signal.aborted]);
 export default () => ({
   name: 'ceiling',
   hooks: {

@@ -10,7 +10,7 @@ import { LONGEST, type Order, REPORTS } from './protocol.ts';
 export type Called = Order & { readonly do: 'call' };
 
 // Captured before the plugin is loaded, since it may replace them.
-const { assign, create, defineProperty, freeze, keys } = Object;
+const { assign, create, freeze, keys } = Object;
 const { parse } = JSON;
 const { writeSync } = fs;
 const bytesOf = Buffer.from.bind(Buffer);
@@ -41,8 +41,6 @@ export class Call {
     if (response !== undefined) assign(this, { response: responseOf(Object(response)) });
     if (order.hook === 'onError')
       assign(this, { api: rest.api, endpoint: rest.endpoint, error: new Error(String(error)) });
-    if (order.hook === 'onError' || 'keys' in rest)
-      defineProperty(this, 'signal', { get: () => this.#controller.signal, enumerable: true });
     freeze(this);
   }
 

@@ -158,14 +158,13 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Makes the order of a call. Leaves out the signal, which has a message of its own, and sends long answers as text. */
+/** Makes the order of a call, with a long answer as text. The signal has a message of its own. */
 function orderOf({ hook, context }: Call) {
-  const members: Record<string, unknown> = {};
-  for (const name of Object.keys(context)) if (name !== 'signal') members[name] = context[name];
+  const { memo, answer, keys } = insideOf(context) ?? {};
+  const members: Record<string, unknown> = { ...context, keys };
   const { response, error } = members;
   const text = responseTextOf(Object(response));
   if (text !== undefined) members.response = { status: Object(response).status, text };
   if (error instanceof Error) members.error = error.message;
-  const { memo, answer } = insideOf(context) ?? {};
   return { do: 'call', hook, context: members, memo, answer } as const;
 }
