@@ -201,10 +201,6 @@ describe('a plugin in doubt stops start-up', () => {
       `${AT}"modes" has "m", which no plugin delivers in "hooks.present"`,
       { endpoint: { mode: 'm' } },
     ],
-    'delivers a mode that it calls otherwise': [
-      'modes: ["live"], setup: () => ({ hooks: { present: { liev: () => undefined } } })',
-      /"hooks\.present" has "liev", which no plugin has in "modes", did you mean "live"\?$/,
-    ],
     'has no address for its signatures': [
       'signerAddress: () => "0x1", setup: () => ({})',
       `${AT}"signerAddress" returned no address`,
@@ -227,14 +223,6 @@ describe('a plugin in doubt stops start-up', () => {
       /: what "setup" returned: observe\.stage: expected a function, found a number$/,
     ],
     'returns what there is not': ['hook: {}', /: what "setup" returned: hook: unknown key, did you mean "hooks"\?$/],
-    'checks an auth type that nobody declares': [
-      'hooks: { authenticate: { t: () => true } }',
-      `${AT}"hooks.authenticate" has "t", which no plugin has in "auth"`,
-    ],
-    'delivers a mode that nobody declares': [
-      'hooks: { present: { m: () => undefined } }',
-      `${AT}"hooks.present" has "m", which no plugin has in "modes"`,
-    ],
     'signs and does not say by which address': [
       'hooks: { sign: () => undefined }',
       'nothing signs answers: the built-in signer cannot be left out without another plugin that has "signerAddress"',

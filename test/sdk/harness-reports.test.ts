@@ -25,7 +25,6 @@ describe('harness.complaints', () => {
     });
     assert.deepEqual(complaintsOf(await testPlugin(halves)), [
       ['start', '"auth" has "token", which no plugin checks in "hooks.authenticate"'],
-      ['start', '"hooks.authenticate" has "tokens", which no plugin has in "auth", did you mean "token"?'],
       ['start', '"modes" has "live", which no plugin delivers in "hooks.present"'],
     ]);
     const picky = definePlugin({
