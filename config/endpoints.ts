@@ -56,17 +56,9 @@ function isAuthMethod(value: unknown): value is AuthMethod {
 /** Checks what the schema cannot express about the names of APIs and endpoints: they are unique and printable. */
 export function checkNames(config: Block, isDoubtful: (path: string) => boolean): Finding[] {
   const apis = blocks(config.apis, 'apis');
-  const labels = new Map<string, string>();
   return [
     ...checkSiblings(apis, 'API', isDoubtful),
-    ...apis.flatMap((api) => {
-      const endpoints = endpointBlocks(api);
-      const certain = endpoints.filter(({ path }) => !isDoubtful(`${path}.name`) && !isDoubtful(`${api.path}.name`));
-      return [
-        ...checkSiblings(endpoints, 'endpoint', isDoubtful),
-        ...certain.flatMap((endpoint) => checkLabel(api, endpoint, labels)),
-      ];
-    }),
+    ...apis.flatMap((api) => checkSiblings(endpointBlocks(api), 'endpoint', isDoubtful)),
   ];
 }
 
@@ -81,14 +73,4 @@ function checkSiblings(siblings: readonly Named[], kind: string, isDoubtful: (pa
     seen.add(name);
     return double ? [errorAt(at, `there is another ${kind} with the name "${name}"`)] : [];
   });
-}
-
-/** Names may contain slashes, but two endpoints must not look the same in the log. */
-function checkLabel(api: Named, endpoint: Named, labels: Map<string, string>): Finding[] {
-  if (typeof api.block.name !== 'string' || typeof endpoint.block.name !== 'string') return [];
-  const label = `${api.block.name}/${endpoint.block.name}`;
-  const other = labels.get(label);
-  labels.set(label, api.block.name);
-  if (other === undefined || other === api.block.name) return [];
-  return [errorAt(`${endpoint.path}.name`, `another endpoint is called "${label}" in the log, too`)];
 }
