@@ -37,26 +37,20 @@ const ENDPOINT = /^apis\[\d+\]\.endpoints\[\d+\]$/;
 /** Matches the path of a value that a parameter sends, or of a value inside it. */
 const SENT = new RegExp(`${PARAMETER.source.slice(0, -1)}\\.(?:fixed|default)\\b`);
 
-/** Warns of numbers that are not sent as they are written, such as `1.10`, and of those that lose leading zeros. */
-function rewrittenNumbers(path: string, holder: object, parameter: Readonly<Record<string, unknown>>): Finding[] {
+/** Warns of numbers that are not sent as they are written, such as `1.10`. */
+function rewrittenNumbers(
+  path: string,
+  holder: object,
+  { in: place, secret }: Readonly<Record<string, unknown>>,
+): Finding[] {
   return [...writtenNumbers(holder)].flatMap(([key, written]) => {
     const at = childPath(path, key);
-    const isSent = SENT.test(at);
-    const message = isSent ? sentOtherwise(parameter, Reflect.get(holder, key), written) : readOtherwise(written);
-    return message === undefined ? [] : [warningAt(at, message)];
+    const value = Reflect.get(holder, key);
+    const sent = place === 'body' ? JSON.stringify(value) : plainDigits(Number(value));
+    if (!SENT.test(at) || sent === written) return [];
+    const what = secret === true ? 'the number is not sent as written' : `${written} is sent as ${sent}`;
+    return [warningAt(at, `${what}: write it in quotes to send that text`)];
   });
-}
-
-function sentOtherwise({ in: place, secret }: Readonly<Record<string, unknown>>, value: unknown, written: string) {
-  const sent = place === 'body' ? JSON.stringify(value) : plainDigits(Number(value));
-  if (sent === written) return undefined;
-  const what = secret === true ? 'the number is not sent as written' : `${written} is sent as ${sent}`;
-  return `${what}: write it in quotes to send that text`;
-}
-
-/** Warns of a number with leading zeros, which looks like an identifier. */
-function readOtherwise(written: string): string | undefined {
-  return /^[-+]?0\d/.test(written) ? `${written} is read as ${Number(written)}: write it so, or in quotes` : undefined;
 }
 
 /** The paths at which the value of a variable becomes public, with the warning. */
