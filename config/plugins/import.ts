@@ -51,16 +51,10 @@ export async function importPlugin(url: string): Promise<PluginModule> {
   return module;
 }
 
-/** Matches what Node.js says of CommonJS. It goes on to advise `.cjs`, which no plugin's file may be. */
-const COMMON_JS = /^(?:__)?(\w+) is not defined in ES module scope/;
-
 async function evaluate(url: string): Promise<unknown> {
   try {
     return await import(await asModule(url));
   } catch (error) {
-    const [said, name] = (error instanceof ReferenceError && COMMON_JS.exec(error.message)) || [];
-    const instead = said?.startsWith('__') ? `import.meta.${name}` : '"import" and "export default"';
-    if (said !== undefined) throw new PluginProblem(`cannot be loaded: ${said}: write ${instead}`);
     const fault = error instanceof SyntaxError ? await syntaxFault(url) : undefined;
     throw fault === undefined ? error : new SyntaxError(fault);
   }

@@ -281,15 +281,6 @@ describe('a plugin in doubt stops start-up', () => {
     }
   });
 
-  it('one that is CommonJS, with the way out that a plugin has', async () => {
-    for (const text of ['module.exports = {};', 'require("fs");', '__dirname;']) {
-      const instead = text.startsWith('__') ? 'import.meta.dirname' : '"import" and "export default"';
-      const message = `settings.plugins[0].source: plugin "./p.js": cannot be loaded: ${/^\w+/.exec(text)} is not defined in ES module scope: write ${instead}`;
-      const starting = start([{ source: './p.js' }], { 'package.json': '{"type":"module"}', 'p.js': text });
-      await assert.rejects(starting, { message });
-    }
-  });
-
   it('one that is not there, and two of one name', async () => {
     await assert.rejects(start([{ source: './none.mjs' }], {}), /settings\.plugins\[0\]\.source: .*no such file/);
     const files = { 'a.mjs': pluginFile('same', ''), 'b.mjs': pluginFile('same', '') };
