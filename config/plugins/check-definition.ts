@@ -141,19 +141,12 @@ export function checkBehaviour(made: Behaviour): Behaviour {
   const members = present(made);
   const { hooks: given = {}, observe } = members;
   if (!isTable(given)) throw new PluginProblem('"hooks" must be a plain object of functions');
-  refuseStray(members, Object.keys(hooks), '"setup" returned', 'into "hooks"');
-  refuseStray(given, Object.keys(behaviour), '"hooks" has', 'beside it');
   checkShape(BEHAVIOUR, { ...members, hooks: present(given) }, 'what "setup" returned');
   const observing = Object.keys(Object(observe)).filter(
     (name) => typeof Reflect.get(Object(observe), name) === 'function',
   );
   refuseUnknown(observing, Object.keys(observer), '"observe" has an unknown member');
   return made;
-}
-
-function refuseStray(members: object, elsewhere: readonly string[], has: string, where: string): void {
-  const stray = Object.keys(members).find((name) => elsewhere.includes(name));
-  if (stray !== undefined) throw new PluginProblem(`${has} "${stray}", which belongs ${where}`);
 }
 
 const SIGNING = stageNames.filter((stage) => stages[stage].alters);

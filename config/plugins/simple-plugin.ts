@@ -21,8 +21,6 @@ export function simplePlugin(value: unknown, what: string): SimplePlugin {
   const { hooks, credentials = [] } = value;
   const members = Object.keys(value).filter((member) => value[member] !== undefined);
   // Checked before "hooks", since a hook placed beside it is often the only one.
-  const stray = members.find((member) => HOOKS.includes(member));
-  if (stray !== undefined) throw new PluginProblem(`${what} has "${stray}", which belongs into "hooks"`);
   refuseUnknown(members, ['name', 'hooks', 'credentials'], `${what}, without "setup", has an unknown member`);
   if (!isTable(hooks)) throw new PluginProblem(`${what} has no "hooks", an object of functions`);
   refuseUnknown(Object.keys(hooks), HOOKS, `${what}, without "setup", has an unknown hook`);

@@ -179,7 +179,7 @@ describe('a plugin in doubt stops start-up', () => {
     'has a hook that does not exist': ['hooks: { onBeforeSing() {} }', /unknown hook "onBeforeSing".*onBeforeSign/],
     'has its only hook beside "hooks"': [
       'onHttpRequest() {}',
-      /: the default export has "onHttpRequest", which belongs into "hooks"$/,
+      /: the default export, without "setup", has an unknown member "onHttpRequest", known: name, hooks, credentials$/,
     ],
     'has a member that no plugin has': [
       'version: "2", setup: () => ({})',
@@ -261,14 +261,14 @@ describe('a plugin in doubt stops start-up', () => {
     const cases: readonly [string, string][] = [
       ['hooks: { onbeforesign() {} }', `${made}hooks.onbeforesign: unknown key, did you mean "onBeforeSign"?`],
       ['hooks: { toString() {} }', `${made}hooks.toString: unknown key, known keys: ${hooks}`],
-      ['hooks: { vary() {} }', '"hooks" has "vary", which belongs beside it'],
+      ['hooks: { vary() {} }', `${made}hooks.vary: unknown key here, it belongs at vary`],
       ['hooks: { onError: 1 }', `${made}hooks.onError: expected a function, found a number`],
       ['hooks: { present() {} }', `${made}hooks.present: expected a mapping, found a function`],
       ['hooks: { authenticate: null }', `${made}hooks.authenticate: expected a mapping, found nothing`],
       ['hooks: { authenticate: { t: 1 } }', `${made}hooks.authenticate.t: expected a function, found a number`],
       ['hooks: new (class { onError() {} })()', '"hooks" must be a plain object of functions'],
       ['hooks: []', '"hooks" must be a plain object of functions'],
-      ['onError() {}', '"setup" returned "onError", which belongs into "hooks"'],
+      ['onError() {}', `${made}onError: unknown key here, it belongs at hooks.onError`],
       ['varry() {}', `${made}varry: unknown key, did you mean "vary"?`],
       ['vary: "text"', `${made}vary: expected a function, found a string`],
       ['start: {}', `${made}start: expected a function, found a mapping`],
