@@ -23,6 +23,7 @@ export function composeSchema(definitions: readonly Definition[]): object {
 }
 
 function asWritten(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(asWritten);
   if (!isRecord(schema)) return schema;
   const { description, ...rest } = schema;
   const about = description === undefined ? {} : { description };
@@ -31,10 +32,7 @@ function asWritten(schema: unknown): unknown {
     return { ...about, anyOf: [integer, { type: 'string', pattern: DURATION_PATTERN }, VARIABLE] };
   }
   if (isConstrainedScalar(schema)) return { ...about, anyOf: [rest, VARIABLE] };
-  return {
-    ...about,
-    ...Object.fromEntries(Object.entries(rest).flatMap(([keyword, value]) => keywordAsWritten(keyword, value))),
-  };
+  return { ...about, ...mapped(rest, (value, keyword) => keywordAsWritten(keyword, value)) };
 }
 
 function isConstrainedScalar(schema: Readonly<Record<string, unknown>>): boolean {
@@ -44,19 +42,16 @@ function isConstrainedScalar(schema: Readonly<Record<string, unknown>>): boolean
   return CONSTRAINTS.some((keyword) => Object.hasOwn(schema, keyword));
 }
 
+/** Keywords whose value is a schema or a list of schemas. */
+const OF_SCHEMAS = ['items', 'additionalProperties', 'anyOf'];
+/** Keywords whose value has schemas by name. */
 const OF_MEMBERS = ['properties', 'patternProperties'];
-const OF_ONE = ['items', 'additionalProperties'];
-const OF_LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 
-function keywordAsWritten(keyword: string, value: unknown): [string, unknown][] {
-  // An older draft expresses a tuple in this way.
-  if (keyword === 'additionalItems') return [];
-  if (keyword === 'items' && Array.isArray(value)) return [...keywordAsWritten('prefixItems', value), ['items', false]];
-  if (OF_ONE.includes(keyword)) return [[keyword, asWritten(value)]];
-  if (OF_MEMBERS.includes(keyword) && isRecord(value)) {
-    const members = Object.entries(value).map(([key, member]) => [key, asWritten(member)]);
-    return [[keyword, Object.fromEntries(members)]];
-  }
-  if (!OF_LIST.includes(keyword) || !Array.isArray(value)) return [[keyword, value]];
-  return [[keyword === 'oneOf' ? 'anyOf' : keyword, value.map(asWritten)]];
+function keywordAsWritten(keyword: string, value: unknown): unknown {
+  if (OF_MEMBERS.includes(keyword) && isRecord(value)) return mapped(value, asWritten);
+  return OF_SCHEMAS.includes(keyword) ? asWritten(value) : value;
+}
+
+function mapped(record: Readonly<Record<string, unknown>>, to: (value: unknown, key: string) => unknown): object {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, to(value, key)]));
 }
