@@ -15,8 +15,6 @@ const RETRY_MS = 1000;
 const CLOSE_TIMEOUT_MS = 3000;
 /** The most characters that wait to be written, about twenty thousand lines. */
 const MOST_WAITING = 8 << 20;
-/** Milliseconds after which a write under way must have made the file longer. */
-const SETTLE_MS = 20;
 const LINE_FEED = 10;
 const BRACE = 0x7b;
 
@@ -78,15 +76,13 @@ export class AuditFile {
     this.#log.error('the end of the audit record is lost', { path: this.#path, lost });
   }
 
-  /** Writes until no line waits; once the service stops, it makes one more attempt. */
+  /** Writes until no line waits. A stop ends the pause before the next attempt, which is then the last. */
   async #work(): Promise<void> {
     const { signal } = this.#closing;
-    let isLast: boolean;
     do {
       await sleep(this.isFailing ? RETRY_MS : DELAY_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      isLast = signal.aborted;
       await this.#write();
-    } while (this.#waiting.length > 0 && !isLast);
+    } while (this.#waiting.length > 0 && !signal.aborted);
     this.#working = undefined;
   }
 
@@ -131,26 +127,15 @@ async function withFile<T>(path: string, run: (file: FileHandle) => Promise<T>):
 /** Appends lines. @returns how many are whole in the file, if the system took only a part. @throws Error of the system. */
 function append(path: string, lines: readonly string[], sync: boolean): Promise<number> {
   return withFile(path, async (file) => {
-    const begin = (await isCutShort(file)) ? '\n' : '';
+    const { size } = await file.stat();
+    // A line that any process left unfinished ends here. If that process was still writing, this line is empty.
+    const begin = [undefined, LINE_FEED].includes(await byteAt(file, size - 1)) ? '' : '\n';
     const bytes = Buffer.from(begin + lines.map((line) => `${line}\n`).join(''));
     // One write is not mixed with writes of other processes.
     const { bytesWritten } = await file.write(bytes);
     if (sync) await file.datasync();
     return bytes.subarray(begin.length, bytesWritten).filter((byte) => byte === LINE_FEED).length;
   });
-}
-
-/**
- * Returns whether the last line lacks its line feed, by any process's write. A file that still grows has a write under way.
- * @param before the size at the last look.
- */
-async function isCutShort(file: FileHandle, before?: number): Promise<boolean> {
-  const { size } = await file.stat();
-  const last = await byteAt(file, size - 1);
-  if (last === undefined || last === LINE_FEED) return false;
-  if (size === before) return true;
-  await sleep(SETTLE_MS);
-  return isCutShort(file, size);
 }
 
 async function byteAt(file: FileHandle, position: number): Promise<number | undefined> {
