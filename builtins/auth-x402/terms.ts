@@ -41,20 +41,6 @@ const EXTRA_AGE_MS = 600_000;
 /** Least milliseconds for which a payment is remembered, so that an `expiry` of up to an hour can change at any time. */
 export const LEAST_LIFE_MS = EXTRA_AGE_MS + 3_600_000;
 
-/** Milliseconds between two blocks, by chain ID; other chains count as {@link SLOW_BLOCK_MS}. */
-const BLOCK_TIMES: ReadonlyMap<number, number> = new Map([
-  [10, 2000], // OP Mainnet
-  [56, 3000], // BNB Smart Chain
-  [100, 5000], // Gnosis
-  [137, 2000], // Polygon
-  [8453, 2000], // Base
-  [42161, 250], // Arbitrum One
-  [43114, 2000], // Avalanche
-]);
-
-/** Milliseconds between two blocks of Ethereum. */
-const SLOW_BLOCK_MS = 12_000;
-
 /** Returns a client's time to pay, in milliseconds. */
 export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
   return expiry ?? DEFAULT_EXPIRY_MS;
@@ -73,17 +59,6 @@ function checkUrl(path: string, text: string): Finding[] {
   }
 }
 
-/** Warns of more confirmations than a payment can reach before it is too old: no payment would ever be accepted. */
-function checkConfirmations(at: string, terms: Terms): Finding[] {
-  const { confirmations = 1, network } = terms;
-  const blockTime = BLOCK_TIMES.get(network) ?? SLOW_BLOCK_MS;
-  const age = greatestAge(terms);
-  const most = Math.ceil(age / blockTime);
-  if (confirmations <= most) return [];
-  const message = `is never reached in time: with a block every ${blockTime / 1000} s, and a payment too old after ${age / 1000} s ("expiry" and 10 minutes), ask for ${most} at most`;
-  return [warning(`${at}.confirmations`, message)];
-}
-
 function checkTerms(at: string, terms: Terms): Finding[] {
   return [
     ...checkUrl(`${at}.rpc`, terms.rpc),
@@ -95,7 +70,6 @@ function checkTerms(at: string, terms: Terms): Finding[] {
     ...(expiryOf(terms) > LONGEST_VALIDITY_MS
       ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]
       : []),
-    ...checkConfirmations(at, terms),
   ];
 }
 
