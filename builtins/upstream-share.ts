@@ -1,12 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  type EndpointDraft,
-  type Finding,
-  keys,
-  millisecondsSchema,
-  optionalKey,
-  warning,
-} from '../plugins-sdk/config.ts';
+import { millisecondsSchema, optionalKey } from '../plugins-sdk/config.ts';
 import {
   type ApiResponse,
   ContextKey,
@@ -50,12 +43,6 @@ function keyOf({ api }: Exchange['endpoint'], { method, url, headers, body }: Ou
   return hash('sha256', JSON.stringify([api, method, url, headers, body ?? null]), 'base64url');
 }
 
-function check(endpoint: EndpointDraft): Finding[] {
-  const method = keys.method.of(endpoint) ?? 'GET';
-  if (shareFor.of(endpoint) === undefined || method === 'GET' || method === 'POST') return [];
-  return [warning(endpoint.path, `equal calls by ${method} within shareFor are made once: the others get that answer`)];
-}
-
 /** Returns the kept answer, unless this request has had it already. */
 function unseen(answers: CacheEntries<Shared>, key: string, exchange: Exchange): Shared | undefined {
   const found = answers.get(key)?.value;
@@ -73,7 +60,6 @@ export const upstreamShare = definePlugin({
   name: 'upstream-share',
   budget: 'none',
   keys: [shareFor],
-  check: ({ endpoints }) => endpoints.flatMap(check),
   setup({ endpoints }) {
     if (endpoints.every((endpoint) => shareFor.of(endpoint) === undefined)) return {};
     const answers = new CacheEntries<Shared>();

@@ -19,7 +19,7 @@ import { accept } from './answer.ts';
 import { check } from './checks.ts';
 import { clientsFor } from './clients.ts';
 import { failures } from './openapi.ts';
-import { checkSlots, limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
+import { limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
 /** Most bytes of an upstream answer, after decompression. */
 const BODY_LIMIT = 1024 * 1024;
@@ -96,7 +96,7 @@ export const callApi = definePlugin({
     path: (endpoint) => keys.path.of(endpoint) ?? '',
     method: (endpoint) => keys.method.of(endpoint) ?? 'GET',
   },
-  check: (context) => [...check(context), ...checkSlots(context)],
+  check,
   openapi: () => ({ operation: () => ({ failures }) }),
   setup({ endpoints, config, states, meters }) {
     const limits = limitsOf(endpoints, config);

@@ -1,5 +1,5 @@
 import { type Release, Semaphore, type SlotLimits, SlotTimeout } from '../../lib/bounded/semaphore.ts';
-import { apiPath, type CheckContext, type Finding, warning } from '../../plugins-sdk/config.ts';
+import type { CheckContext } from '../../plugins-sdk/config.ts';
 import { configKey, type Endpoint, type Exchange, Refusal, Type } from '../../plugins-sdk/index.ts';
 import { StateKey, type States } from '../../plugins-sdk/state.ts';
 import { failed } from '../shared/upstream.ts';
@@ -23,16 +23,6 @@ type Config = CheckContext['config'];
 
 export function limitOf(config: Config): number {
   return maxCalls.in(config) ?? 50;
-}
-
-/** Warns of limits that can never be reached. */
-export function checkSlots({ endpoints, config }: CheckContext): Finding[] {
-  const limit = limitOf(config);
-  const message = `has no effect above settings.maxConcurrentApiCalls, which is ${limit}`;
-  const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
-  return first
-    .filter((endpoint) => (maxCallsOfApi.of(endpoint) ?? 0) > limit)
-    .map((endpoint) => warning(`${apiPath(endpoint)}.maxConcurrentCalls`, message));
 }
 
 const kept = new StateKey<Semaphore>('upstream slots');

@@ -1,5 +1,4 @@
 import { errorText } from '../../lib/text.ts';
-import { type EndpointDraft, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
 import {
   answerHeaders,
   definePlugin,
@@ -16,7 +15,7 @@ import {
 import { randomId, StateKey, StateUnavailable } from '../../plugins-sdk/state.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
-import { type AsyncRecord, AsyncStore, type Ended, UNFINISHED_TTL_MS } from './store.ts';
+import { type AsyncRecord, AsyncStore, type Ended } from './store.ts';
 
 /** Kept in this process, or for all processes: await what their methods return. */
 type Records = AsyncStore<SignedResponse> | SharedRecords;
@@ -95,19 +94,11 @@ function presentTo(store: Records, told: Told) {
   };
 }
 
-const DROPPED = 'drops the answer of an API that takes 10 minutes, which apis[].timeout allows';
-
-function check({ mode, path, ...endpoint }: EndpointDraft): Finding[] {
-  const isLate = mode === 'async' && (keys.timeout.of(endpoint) ?? 0) >= UNFINISHED_TTL_MS;
-  return isLate ? [warning(`${path}.mode`, DROPPED)] : [];
-}
-
 /** The mode `async`: 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
   modes: ['async'],
   requiresSharedState: { modes: ['async'] },
-  check: ({ endpoints }) => endpoints.flatMap(check),
   openapi: describeAsync,
   setup(services) {
     const { meters, states, stateEngine, node } = services;
