@@ -3,7 +3,6 @@ import {
   type CheckContext,
   checkHost,
   closedObject,
-  error,
   type Finding,
   optionalKey,
   warning,
@@ -35,10 +34,6 @@ const metricsKey = optionalKey(
     'Serves GET /metrics on its own port; default none',
   ),
 );
-/** Config keys of the service, which this plugin only reads. */
-const servicePort = optionalKey('server', 'port', Type.Number());
-const serviceHost = optionalKey('server', 'host', Type.String());
-
 /** Prometheus's text format. */
 const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
@@ -46,19 +41,13 @@ const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 const STATUS = 'status';
 
 const LOOPBACK = '127.0.0.1';
-const EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 function check({ config }: CheckContext): Finding[] {
   const address = metricsKey.in(config);
   if (address === undefined) return [];
-  const { port, host = LOOPBACK } = address;
-  const service = { port: servicePort.in(config) ?? 3000, host: serviceHost.in(config) ?? LOOPBACK };
-  const sameHost = host === service.host || EVERYWHERE.has(host) || EVERYWHERE.has(service.host);
+  const { host = LOOPBACK } = address;
   return [
     ...checkHost('settings.metrics.host', host),
-    ...(port !== 0 && port === service.port && sameHost
-      ? [error('settings.metrics.port', 'is the port of the service: metrics need one of their own')]
-      : []),
     ...(isLoopback(host)
       ? []
       : [warning('settings.metrics.host', 'whoever reaches this address can read the metrics')]),
