@@ -5,46 +5,36 @@ import { deferred, withTimeout } from '../../lib/time.ts';
 const MARK = 'signed-data-proxy';
 
 /** A question or an answer; an answer may be undefined. */
-interface Frame<T> {
+interface Frame {
   readonly number: number;
-  readonly question?: T;
+  readonly question?: unknown;
   readonly answer?: unknown;
 }
 
-/** One end of the channel between the primary process and a worker. */
-export class Line<In, Out> {
-  readonly #end: ChildProcess | NodeJS.Process;
-  readonly #asked = new Map<number, (answer?: unknown) => void>();
-  #last = 0;
+/** Asks the other end. @returns its answer; undefined if it is gone or takes longer than `milliseconds`. */
+export type Ask<Question> = (question: Question, milliseconds: number) => Promise<unknown>;
 
-  /** @param hear answers a question of the other end. */
-  constructor(end: ChildProcess | NodeJS.Process, hear: (question: In) => unknown) {
-    this.#end = end;
-    end.addListener('message', async (message: unknown) => {
-      const frame: Frame<In> | undefined = Object(message)[MARK];
-      if (frame === undefined) return;
-      const { number, question, answer } = frame;
-      if (question === undefined) this.#asked.get(number)?.(answer);
-      else this.#send({ number, answer: await hear(question) });
-    });
-    end.addListener('disconnect', () => {
-      for (const answered of this.#asked.values()) answered();
-    });
-  }
-
-  /** Asks the other end. @returns its answer; undefined if it is gone or takes longer than `milliseconds`. */
-  async ask(question: Out, milliseconds: number): Promise<unknown> {
-    if (!this.#end.connected) return undefined;
-    this.#last += 1;
-    const number = this.#last;
+/** Opens one end of the channel between the primary process and a worker. @param hear answers the other end's questions. */
+export function openLine<In, Out>(end: ChildProcess | NodeJS.Process, hear: (question: In) => unknown): Ask<Out> {
+  const asked = new Map<number, (answer?: unknown) => void>();
+  let last = 0;
+  // With a callback, sending to an end that is gone emits no error.
+  const send = (frame: Frame) => end.send?.({ [MARK]: frame }, undefined, undefined, () => undefined);
+  end.addListener('message', async (message: unknown) => {
+    const { number, question, answer } = Object(message)[MARK] ?? {};
+    if (question === undefined) asked.get(number)?.(answer);
+    else send({ number, answer: await hear(question) });
+  });
+  end.addListener('disconnect', () => {
+    for (const answered of asked.values()) answered();
+  });
+  return async (question, milliseconds) => {
+    if (!end.connected) return undefined;
+    last += 1;
+    const number = last;
     const answer = deferred<unknown>();
-    this.#asked.set(number, answer.resolve);
-    this.#send({ number, question });
-    return withTimeout(milliseconds, answer.promise, () => undefined).finally(() => this.#asked.delete(number));
-  }
-
-  #send(frame: Frame<Out>): void {
-    // With a callback, sending to an end that is gone emits no error.
-    if (this.#end.connected) this.#end.send?.({ [MARK]: frame }, undefined, undefined, () => undefined);
-  }
+    asked.set(number, answer.resolve);
+    send({ number, question });
+    return withTimeout(milliseconds, answer.promise, () => undefined).finally(() => asked.delete(number));
+  };
 }

@@ -4,21 +4,19 @@ import type { Meters } from '../../plugins-sdk/meters.ts';
 import { addressOf } from '../listener.ts';
 import type { Signers } from '../signers.ts';
 import { stateOf } from '../state-engine.ts';
-import type { Line } from './line.ts';
+import type { Ask } from './line.ts';
 
-/** A message from a worker to the primary process. */
+/** What a worker tells and asks the primary process. */
 export type FromWorker =
   | { readonly kind: 'ready'; readonly lasting: Lasting | undefined }
-  /** The worker has got a signal, and drains. */
-  | { readonly kind: 'ending' }
   /** Asks for the other workers' values for a topic. */
   | { readonly kind: 'gather'; readonly topic: string };
 
-/** A question from the primary process to a worker. */
+/** What the primary process asks a worker. */
 export type FromPrimary =
-  /** Tells the worker to reload its config; it answers whether it did. `isFirst`: it is the first of all workers to do so. */
+  /** Whether it has reloaded its config; undefined if it ends. `isFirst`: it is the first of all workers to do so. */
   | { readonly kind: 'reload'; readonly isFirst: boolean }
-  /** Asks for the worker's own value for a topic. */
+  /** Its own value for a topic. */
   | { readonly kind: 'offer'; readonly topic: string };
 
 const OTHER =
@@ -61,8 +59,7 @@ const GATHER_TIMEOUT_MS = 3000;
 export type WorkerLink = ReturnType<typeof workerLink>;
 
 /** Makes a worker's link to the other workers, which it reaches through the primary process. */
-export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, FromWorker>) {
-  const { count, restarts } = identity;
+export function workerLink({ count, restarts, lasting: theirs }: WorkerIdentity, ask: Ask<FromWorker>) {
   let lasting: Lasting | undefined;
   const offers = new Map<string, () => Promise<unknown>>();
   /** Returns this worker's own value for a topic. */
@@ -72,7 +69,7 @@ export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, Fro
     offer: (topic: string, added: () => Promise<unknown>) => void offers.set(topic, added),
     own,
     gather: async (topic: string): Promise<unknown[]> => {
-      const others = line.ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
+      const others = ask({ kind: 'gather', topic }, GATHER_TIMEOUT_MS);
       const [first, values] = await Promise.all([own(topic), others]);
       return [first, ...(Array.isArray(values) ? values : [])].filter((value) => value !== undefined && value !== null);
     },
@@ -87,10 +84,10 @@ export function workerLink(identity: WorkerIdentity, line: Line<FromPrimary, Fro
       const key = signers.ownKey(loaded.config)?.address;
       const fixed = hash('sha256', JSON.stringify([addressOf(loaded.config), stateOf(loaded)]));
       lasting = { fixed, key };
-      const { lasting: theirs = lasting } = identity;
-      if (fixed !== theirs.fixed || (key && theirs.key && key !== theirs.key)) throw new Error(OTHER);
+      const isOther = theirs !== undefined && (fixed !== theirs.fixed || (key && theirs.key && key !== theirs.key));
+      if (isOther) throw new Error(OTHER);
     },
     /** Reports to the primary process that this worker serves. */
-    ready: () => void line.ask({ kind: 'ready', lasting }, ANSWER_TIMEOUT_MS),
+    ready: () => void ask({ kind: 'ready', lasting }, ANSWER_TIMEOUT_MS),
   };
 }

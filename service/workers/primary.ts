@@ -3,9 +3,9 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deferred, withTimeout } from '../../lib/time.ts';
+import { withTimeout } from '../../lib/time.ts';
 import type { ProcessLog } from '../log.ts';
-import { Line } from './line.ts';
+import { type Ask, openLine } from './line.ts';
 import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, IDENTITY, type Lasting } from './link.ts';
 
 /** Milliseconds to wait after a worker that could not start, before it is replaced. */
@@ -15,15 +15,14 @@ const RELOAD_TIMEOUT_MS = 120_000;
 /** Milliseconds for a process's last output to arrive after it has ended. */
 const LAST_OUTPUT_TIMEOUT_MS = 1000;
 
-/** What is said where the first worker has died, or hangs, while it tries a new config. */
+/** What is said where the first worker ends or hangs while it tries a new config. */
 const UNTRIED = 'a worker gave no answer to the reload, and the others keep the config before: reload again';
 
 interface Worker {
   readonly number: number;
   readonly child: ChildProcess;
-  readonly line: Line<FromWorker, FromPrimary>;
+  readonly ask: Ask<FromPrimary>;
   isReady: boolean;
-  isEnding: boolean;
 }
 
 /** The primary process: starts workers, replaces those that end, and has them reload and stop. It serves nothing. */
@@ -31,15 +30,11 @@ export class Primary {
   readonly #count: number;
   readonly #log: ProcessLog;
   readonly #variables: Readonly<Record<string, string>>;
-  /** The running workers by their numbers. */
-  readonly #workers = new Map<number, Worker>();
-  /** Resolved when a worker ends before all were ready. `why` is absent if the worker has said the reason itself. */
-  readonly #failed = deferred<{ readonly why?: string }>();
-  /** A loop for each number, which keeps a worker running. It resolves with whether the last one ended well. */
-  readonly #kept: Promise<boolean>[] = [];
+  readonly #workers = new Set<Worker>();
+  /** A loop for each worker but the first, which keeps it running. It resolves with the exit code of the last process. */
+  readonly #others: Promise<number>[] = [];
   readonly #stop = new AbortController();
   #lasting: Lasting | undefined;
-  #serves = false;
   #restarts = 0;
 
   /** @param variables environment variables that workers get in addition to those of this process. */
@@ -49,44 +44,44 @@ export class Primary {
     this.#variables = variables;
   }
 
-  /** Runs the workers; resolves with the exit code after a signal and their end. @throws Error when they could not start. */
+  /** Runs the workers; resolves with the exit code after a signal and their end. @throws Error when the first cannot start. */
   async run(signalled: Promise<string>): Promise<number> {
     // Each worker accepts connections itself: a connection handed to a worker that is killed would be lost.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    void signalled.then((signal) => {
+      this.#log.info('stopping', { signal });
+      this.#stop.abort();
+      for (const { child } of this.#workers) child.kill('SIGTERM');
+    });
     // One worker starts first: a fault in the config is then reported once, not by every worker.
-    this.#kept.push(this.#keep(1));
-    const end = await Promise.race([signalled, this.#failed.promise]);
-    this.#stop.abort();
-    if (typeof end === 'string') this.#log.info('stopping', { signal: end });
-    for (const { child } of this.#workers.values()) child.kill('SIGTERM');
-    const isClean = (await Promise.all(this.#kept)).every(Boolean);
-    if (typeof end === 'string') this.#log.info('stopped');
-    else if (end.why !== undefined) throw new Error(end.why);
-    return isClean ? 0 : 1;
+    const code = await this.#keep(1);
+    const codes = await Promise.all(this.#others);
+    if (this.#stop.signal.aborted) this.#log.info('stopped');
+    return Math.max(code, ...codes);
   }
 
-  /** Keeps a worker running at a number until the stop: starts it, and replaces it when it ends. */
-  async #keep(number: number): Promise<boolean> {
+  /** Keeps a worker running until the stop: starts it, and replaces it when it ends. */
+  async #keep(number: number): Promise<number> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       const worker = this.#fork(number);
-      const how = await endOf(worker.child);
-      this.#workers.delete(number);
-      const { isReady, child } = worker;
-      if (signal.aborted) return !isReady || child.exitCode === 0;
-      if (!this.#serves) {
+      const { child } = worker;
+      const how = await endOf(child);
+      this.#workers.delete(worker);
+      if (signal.aborted) return worker.isReady && child.exitCode !== 0 ? 1 : 0;
+      if (this.#others.length === 0) {
         // With exit code 1 the worker has written the reason to stderr.
-        this.#failed.resolve(child.exitCode === 1 ? {} : { why: `a worker ${how} before all were ready` });
-        return false;
+        if (child.exitCode === 1) return 1;
+        throw new Error(`a worker ${how} before it was ready`);
       }
       this.#restarts += 1;
-      const wait = isReady ? 0 : RETRY_DELAY_MS;
-      const what = isReady ? `a worker ${how}` : 'a worker cannot start';
+      const wait = worker.isReady ? 0 : RETRY_DELAY_MS;
+      const what = worker.isReady ? `a worker ${how}` : 'a worker cannot start';
       this.#log.error(`${what}: it is replaced in ${wait} ms`, { worker: number, pid: child.pid });
       await sleep(wait, undefined, { signal }).catch(() => undefined);
     }
-    return true;
+    return 0;
   }
 
   #fork(number: number): Worker {
@@ -96,38 +91,26 @@ export class Primary {
     made.on('error', () => undefined);
     const child = made.process;
     if (child.stdout) createInterface(child.stdout).on('line', (text) => this.#log.pass(`${text}\n`));
-    const line: Worker['line'] = new Line(child, (message) => this.#hear(worker, message));
-    const worker = { number, child, line, isReady: false, isEnding: false };
-    this.#workers.set(number, worker);
+    const ask: Worker['ask'] = openLine(child, (message: FromWorker) => this.#hear(worker, message));
+    const worker = { number, child, ask, isReady: false };
+    this.#workers.add(worker);
     return worker;
   }
 
+  /** Answers a worker. @returns the values of the other workers for the topic that it asks for. */
   #hear(worker: Worker, message: FromWorker): unknown {
-    if (message.kind === 'gather') return this.#gather(worker, message.topic);
-    if (message.kind === 'ending') worker.isEnding = true;
-    else this.#ready(worker, message.lasting);
-    return undefined;
-  }
-
-  #ready(worker: Worker, lasting: Lasting | undefined): void {
-    worker.isReady = true;
-    this.#lasting ??= lasting;
-    if (this.#stop.signal.aborted) return;
-    while (this.#kept.length < this.#count) this.#kept.push(this.#keep(this.#kept.length + 1));
-    if (this.#serves) this.#log.info('a worker is ready', { worker: worker.number, pid: worker.child.pid });
-    else if (this.#readyWorkers().length === this.#count) {
-      this.#serves = true;
-      this.#log.info(`${this.#count} workers are ready`);
+    const others = [...this.#workers].filter((other) => other !== worker && other.isReady);
+    if (message.kind === 'gather') {
+      const { topic } = message;
+      return Promise.all(others.map(({ ask }) => ask({ kind: 'offer', topic }, ANSWER_TIMEOUT_MS)));
     }
-  }
-
-  #readyWorkers(): Worker[] {
-    return [...this.#workers.values()].filter(({ isReady }) => isReady);
-  }
-
-  async #gather(asking: Worker, topic: string): Promise<unknown[]> {
-    const others = this.#readyWorkers().filter((other) => other !== asking);
-    return Promise.all(others.map(({ line }) => line.ask({ kind: 'offer', topic }, ANSWER_TIMEOUT_MS)));
+    worker.isReady = true;
+    this.#lasting ??= message.lasting;
+    if (this.#stop.signal.aborted) return undefined;
+    while (this.#others.length < this.#count - 1) this.#others.push(this.#keep(this.#others.length + 2));
+    if (this.#restarts > 0) this.#log.info('a worker is ready', { worker: worker.number, pid: worker.child.pid });
+    else if (others.length === this.#count - 1) this.#log.info(`${this.#count} workers are ready`);
+    return undefined;
   }
 
   /**
@@ -136,22 +119,22 @@ export class Primary {
    */
   async reload(): Promise<boolean> {
     // Workers that still start are asked, too: they may have read the old files, and reload once they serve.
-    const first = [...this.#workers.values()].find(({ isEnding }) => !isEnding);
-    if (first === undefined || this.#stop.signal.aborted || !(await this.#take(first, true))) return false;
-    const others = [...this.#workers.values()].filter((other) => other !== first);
-    const taken = await Promise.all(others.map((other) => this.#take(other, false)));
-    this.#log.info('the new config is in force', { workers: 1 + taken.filter(Boolean).length });
-    return true;
-  }
-
-  /** Asks a worker to reload. If it cannot, but the first one could, it is replaced: it would serve by the old config. */
-  async #take({ line, child, number }: Worker, isFirst: boolean): Promise<boolean> {
-    const isTaken = await line.ask({ kind: 'reload', isFirst }, RELOAD_TIMEOUT_MS);
-    if (isTaken !== true && !isFirst) child.kill('SIGTERM');
+    const [first, ...others] = this.#workers;
+    if (first === undefined || this.#stop.signal.aborted) return false;
+    const isTaken = await first.ask({ kind: 'reload', isFirst: true }, RELOAD_TIMEOUT_MS);
+    if (isTaken === undefined && !this.#stop.signal.aborted)
+      this.#log.error(UNTRIED, { worker: first.number, pid: first.child.pid });
     // One that refuses the config has said so.
-    if (isTaken === undefined && isFirst && !this.#stop.signal.aborted)
-      this.#log.error(UNTRIED, { worker: number, pid: child.pid });
-    return isTaken === true;
+    if (isTaken !== true) return false;
+    const taken = others.map(async ({ ask, child }) => {
+      const isTaken = await ask({ kind: 'reload', isFirst: false }, RELOAD_TIMEOUT_MS);
+      // It would serve by the old config. What replaces it reads the new one.
+      if (isTaken !== true) child.kill('SIGTERM');
+      return isTaken;
+    });
+    const workers = 1 + (await Promise.all(taken)).filter(Boolean).length;
+    this.#log.info('the new config is in force', { workers });
+    return true;
   }
 }
 

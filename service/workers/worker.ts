@@ -5,8 +5,8 @@ import { type ServiceOptions, startService } from '../index.ts';
 import type { ProcessLog } from '../log.ts';
 import type { ReadVariables } from '../reload.ts';
 import { describeError } from '../terminal.ts';
-import { Line } from './line.ts';
-import { ANSWER_TIMEOUT_MS, type FromPrimary, type FromWorker, type WorkerIdentity, workerLink } from './link.ts';
+import { type Ask, openLine } from './line.ts';
+import { type FromPrimary, type FromWorker, type WorkerIdentity, workerLink } from './link.ts';
 
 /** The options of one worker. */
 export interface WorkerOptions extends ServiceOptions {
@@ -22,11 +22,13 @@ export interface WorkerOptions extends ServiceOptions {
 export async function work({ identity, file, env, log, variables, signalled }: WorkerOptions): Promise<number> {
   // Only one worker logs the news, which are the same in all workers.
   const newsOf = (isFirst: boolean) => (isFirst ? log : { ...silentLog, error: log.error });
-  const line: Line<FromPrimary, FromWorker> = new Line(process, async (question) => {
+  let isEnding = false;
+  const ask: Ask<FromWorker> = openLine(process, async (question: FromPrimary) => {
     if (question.kind === 'offer') return link.own(question.topic).catch(() => undefined);
-    return (await starting).reload(variables, newsOf(question.isFirst));
+    const isNew = await (await starting).reload(variables, newsOf(question.isFirst));
+    return isEnding ? undefined : isNew;
   });
-  const link = workerLink(identity, line);
+  const link = workerLink(identity, ask);
   const starting = startService({ file, env, log, news: newsOf(identity.number === 1 || identity.restarts > 0), link });
   // Otherwise node would end the process at once when the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
@@ -42,7 +44,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     return 1;
   }
   await end;
-  void line.ask({ kind: 'ending' }, ANSWER_TIMEOUT_MS);
+  isEnding = true;
   await (await starting).stop();
   return 0;
 }

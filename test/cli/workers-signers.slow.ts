@@ -28,7 +28,7 @@ it('workers change their signer together, and one that is replaced has the new o
   assert.deepEqual(await nodes(), [SECOND.address]);
   await writeFile(join(cwd, 'c.yaml'), configText(undefined, settings({ key: THIRD.privateKey })));
   running.child.kill('SIGHUP');
-  await running.output(/config reloaded/);
+  await running.output(/the new config is in force/);
   assert.deepEqual(await nodes(), [THIRD.address]);
   await running.output(new RegExp(`answers are signed by ${THIRD.address} instead of ${SECOND.address}`));
   const faulty = settings({ key: SECOND.privateKey, fault: 'dead' });

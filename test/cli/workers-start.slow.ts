@@ -76,7 +76,7 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
   it('the end of one of them', async (t) => {
     const plugin = `if (process.send !== undefined) process.kill(process.pid, 'SIGKILL');`;
     const ended = await startTwo(t, configText('https://api.example.com', settings()), plugin);
-    assert.equal(ended.stderr, 'error: a worker was ended by SIGKILL before all were ready\n');
+    assert.equal(ended.stderr, 'error: a worker was ended by SIGKILL before it was ready\n');
     assert.equal(ended.code, 1);
   });
 

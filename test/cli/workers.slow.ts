@@ -260,7 +260,10 @@ describe('start --workers', { concurrency: 3 }, () => {
     process.kill(pids()[0] ?? 0, 'SIGTERM');
     await sleep(500);
     await reloadTo(TWO);
-    await running.output(/config reloaded worker=2[\s\S]*a worker is ready worker=1/);
+    // The first one drains, and tries nothing: what takes its place reads the new files.
+    await running.output(/gave no answer to the reload[^\n]* worker=1[\s\S]*a worker is ready worker=1/);
+    running.child.kill('SIGHUP');
+    await running.output(/the new config is in force workers=2\n[\s\S]*the new config is in force workers=2\n/);
     assert.deepEqual(await statuses(url, ONE), new Set([404]));
     assert.equal((await running.stop()).code, 0);
   });
