@@ -22,10 +22,9 @@ import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
 import { Signers, throwAwaySigning } from './signers.ts';
-import { openState } from './state-engine.ts';
+import { checkTogether, openState } from './state-engine.ts';
 import { packageVersion } from './surroundings.ts';
 import type { WorkerLink } from './workers/link.ts';
-import { checkTogether } from './workers/rules.ts';
 
 /** The config file of a service and its variables. */
 export interface ServiceOptions {

@@ -1,17 +1,15 @@
-import type { LoadedConfig } from '../config/index.ts';
-import type { Definition } from '../plugins-sdk/define.ts';
+import { ConfigErrors, type LoadedConfig } from '../config/index.ts';
+import { type Definition, errorAt, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import type { Dependency } from '../plugins-sdk/services.ts';
-import type { SharedState, StateEngineType } from '../plugins-sdk/state/area.ts';
+import type { SharedState } from '../plugins-sdk/state/area.ts';
 import { StateClient } from './shared-state.ts';
 
-/** Returns the kind of engine that a config names; undefined if it names none, or no plugin has it. */
-export function engineTypeOf({ config, plugins }: LoadedConfig): readonly [name: string, StateEngineType] | undefined {
-  const chosen = stateKey.in(config);
-  const types = plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {}));
-  return isRecord(chosen) ? types.find(([name]) => name === chosen.type) : undefined;
+/** Returns the engines that plugins have, by the type that a config names. */
+function enginesOf({ plugins }: LoadedConfig) {
+  return new Map(plugins.flatMap(({ definition }) => Object.entries(definition.engines ?? {})));
 }
 
 /** Returns the engine that a config names, not started yet; undefined where state is kept in the process. @throws Error */
@@ -19,8 +17,9 @@ export function openState(loaded: LoadedConfig, log: Log, now = Date.now): State
   const chosen = stateKey.in(loaded.config);
   if (!isRecord(chosen)) return undefined;
   const { type: asked, ...rest } = chosen;
-  const [name, type] = engineTypeOf(loaded) ?? [];
-  if (name === undefined || type === undefined) throw new Error(`no plugin has the engine "${String(asked)}"`);
+  const name = String(asked);
+  const type = enginesOf(loaded).get(name);
+  if (type === undefined) throw new Error(`no plugin has the engine "${name}"`);
   const engine = type.open(rest, { log, now, path: loaded.path });
   return new StateClient({ name, type, engine, log, hide: loaded.hide });
 }
@@ -30,16 +29,37 @@ export function stateOf({ config }: LoadedConfig): string {
   return JSON.stringify(stateKey.in(config) ?? 'memory');
 }
 
+/** Returns the auth methods and the modes that need state which all processes share. */
+function needsOf(definitions: readonly Definition[]) {
+  const needs = definitions.flatMap((definition) => definition.requiresSharedState ?? []);
+  return { auth: needs.flatMap(({ auth = [] }) => auth), modes: needs.flatMap(({ modes = [] }) => modes) };
+}
+
 /** Returns the engine as a dependency of the endpoints whose mode needs it, or all of whose auth methods do. */
 export function stateDependency(
   definitions: readonly Definition[],
   stateEngine: SharedState | undefined,
 ): Dependency[] {
   if (stateEngine === undefined) return [];
-  const needs = definitions.flatMap((definition) => definition.requiresSharedState ?? []);
-  const auth = new Set(needs.flatMap((need) => need.auth ?? []));
-  const modes = new Set(needs.flatMap((need) => need.modes ?? []));
-  const isNeeded: Dependency['isNeeded'] = ({ mode, auth: methods }) =>
-    modes.has(mode) || methods.every(({ type }) => auth.has(type));
+  const needs = needsOf(definitions);
+  const isNeeded: Dependency['isNeeded'] = ({ mode, auth }) =>
+    needs.modes.includes(mode) || auth.every(({ type }) => needs.auth.includes(type));
   return [{ name: stateEngine.engine, isAvailable: () => stateEngine.available(), isNeeded }];
+}
+
+/** Checks that several processes can serve a config. @returns warnings. @throws ConfigErrors when they cannot. */
+export function checkTogether(loaded: LoadedConfig): Finding[] {
+  if (isRecord(stateKey.in(loaded.config))) return [];
+  const { auth, modes } = needsOf(loaded.plugins.map(({ definition }) => definition));
+  const used = loaded.endpoints.flatMap(({ mode, auth: methods }) => [
+    `mode "${mode}"`,
+    ...methods.map(({ type }) => `auth "${type}"`),
+  ]);
+  const needing = [...modes.map((mode) => `mode "${mode}"`), ...auth.map((type) => `auth "${type}"`)];
+  const engines = [...enginesOf(loaded).keys()];
+  const advice = `set settings.state to an engine for several processes${engines.length > 0 ? `, such as ${engines.join(' or ')}` : ''}`;
+  const fault = (what: string) => errorAt('server.workers', `${what} needs state that all workers share: ${advice}`);
+  const faults = needing.filter((what) => used.includes(what)).map(fault);
+  if (faults.length > 0) throw new ConfigErrors(faults);
+  return [warningAt('server.workers', 'answers that are kept are those of each worker without settings.state')];
 }

@@ -1,8 +1,8 @@
 import { type LocatedFinding, locatedLine } from '../../config/index.ts';
 import { workersOf } from '../../service/listener.ts';
+import { checkTogether } from '../../service/state-engine.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { escapeUnprintable } from '../../service/text.ts';
-import { checkTogether } from '../../service/workers/rules.ts';
 import type { Given } from '../arguments.ts';
 import { findingJson, printJson } from '../json-output.ts';
 import { givenConfig } from './given-config.ts';
