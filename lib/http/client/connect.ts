@@ -5,7 +5,6 @@ import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { buildConnector } from 'undici';
 import { undiciConnector } from '../../process/packages.ts';
-import { withTimeout } from '../../time.ts';
 import { codeOf, faultText, proxyFault } from './faults.ts';
 import type { HttpProxy } from './proxies.ts';
 
@@ -27,45 +26,35 @@ const ADDRESSES_KEPT_MS = 10_000;
 const LOOKUP_TIMEOUT_MS = 250;
 const MOST_NAMES = 1000;
 
-/** Known addresses by host name. Concurrent calls for a name share one lookup. */
+/**
+ * Known addresses by host name. Concurrent calls for a name share one lookup. Node.js looks names up on a few threads, which
+ * silent name servers can block. So old addresses are used until a lookup that takes long has a result.
+ */
 const addresses = new LRUCache<string, LookupAddress[]>({
   max: MOST_NAMES,
   ttl: ADDRESSES_KEPT_MS,
-  ignoreFetchAbort: true,
-  // RFC 6761, section 6.3: names below localhost never leave the machine.
-  fetchMethod: async (host, old) => {
+  allowStaleOnFetchAbort: true,
+  fetchMethod: async (host, old, { signal }) => {
     try {
-      const found = await promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
-      // A result that comes after the old addresses were set again would be dropped.
-      addresses.set(host, found);
-      return found;
+      // RFC 6761, section 6.3: names below localhost never leave the machine.
+      return await promisify(dns.lookup)(/\.localhost\.?$/i.test(host) ? 'localhost' : host, { all: true });
     } catch (error) {
       // Name servers that fail have not said that the name is gone.
       if (old !== undefined && error instanceof Error && codeOf(error) === 'EAI_AGAIN') return old;
-      // Otherwise old addresses that were set again would be used for ever where each lookup is slow.
-      addresses.delete(host);
+      // lru-cache ignores an error that comes late, and would go on with the old addresses.
+      if (signal.aborted) addresses.delete(host);
       throw error;
     }
   },
 });
 
-/**
- * Returns the addresses of a host. Node.js looks names up on a few threads, which silent name servers can block. So when old
- * addresses are known, a lookup is waited for only {@link LOOKUP_TIMEOUT_MS}. Then the old ones count as fresh again, until it
- * has a result.
- */
-async function addressesOf(host: string): Promise<LookupAddress[]> {
-  const found = addresses.fetch(host);
-  const old = addresses.get(host, { allowStale: true });
-  if (old === undefined) return (await found) ?? [];
-  return (await withTimeout(LOOKUP_TIMEOUT_MS, found, () => addresses.set(host, old).get(host))) ?? [];
-}
-
-const lookup: LookupFunction = (host, { all }, callback) =>
-  addressesOf(host).then(
-    (found) => (all ? callback(null, found) : callback(null, found[0]?.address ?? '', found[0]?.family)),
+const lookup: LookupFunction = (host, { all }, callback) => {
+  const old = addresses.peek(host, { allowStale: true });
+  addresses.fetch(host, old && { signal: AbortSignal.timeout(LOOKUP_TIMEOUT_MS) }).then(
+    (found = []) => (all ? callback(null, found) : callback(null, found[0]?.address ?? '', found[0]?.family)),
     (error) => callback(error, []),
   );
+};
 
 /** Connects to a server. Calls `opening` with each socket that it opens, while the socket is still connecting. */
 export type Connect = (target: buildConnector.Options, opening: (socket: Socket) => void) => Promise<Socket>;
