@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, type Zlib, type ZlibOptions } from 'node:zlib';
-import { Fault } from './faults.ts';
-import type { BoundedResponse } from './request.ts';
+import { type BoundedResponse, RequestFailure } from './request.ts';
 
 type Decompress = (coded: Buffer, options: ZlibOptions) => Promise<unknown>;
 
@@ -20,12 +19,14 @@ const inflateBare: Decompress = promisify(inflateRaw);
 /** Most content codings that the text of a fault names. */
 const MOST_NAMES = 4;
 
-const tooLarge = (maxBytes: number) => new Fault('too-large', `the answer is larger than ${maxBytes} bytes`);
+const tooLarge = (maxBytes: number) =>
+  new RequestFailure('too-large', `the answer is larger than ${maxBytes} bytes`, 'answer');
+const unreadable = (why: string) => new RequestFailure('encoding', `the answer ${why}`, 'answer');
 
 /** Collects the body of an answer from its chunks. */
 export type AnswerBody = ReturnType<typeof answerBody>;
 
-/** Begins the body of an answer. @throws Fault when the headers show an unknown coding or a body that is too large. */
+/** Begins the body of an answer. @throws RequestFailure when the headers show an unknown coding or a body that is too large. */
 export function answerBody(
   { 'content-encoding': encoding = '', 'content-length': length }: BoundedResponse['headers'],
   maxBytes: number,
@@ -35,14 +36,14 @@ export function answerBody(
   // RFC 9110, section 8.4.1.3: "x-gzip" is to be taken as "gzip".
   const coding = names.join().toLowerCase().replace('x-gzip', 'gzip');
   const decompress = DECOMPRESSORS.get(coding);
-  if (decompress === undefined && !IDENTITY.includes(coding)) throw new Fault('encoding', unreadable(names));
+  if (decompress === undefined && !IDENTITY.includes(coding)) throw unreadable(unsupported(names));
   // Compression makes incompressible data a little longer.
   const limit = decompress === undefined ? maxBytes : maxBytes + Math.ceil(maxBytes / 256) + 1024;
   if (Number(length) > limit) throw tooLarge(maxBytes);
   let buffer = Buffer.alloc(0);
   let filled = 0;
   return {
-    /** Adds a chunk. @throws Fault when the body gets too large. */
+    /** Adds a chunk. @throws RequestFailure when the body gets too large. */
     append(chunk: Buffer): void {
       const needed = filled + chunk.length;
       if (needed > limit) throw tooLarge(maxBytes);
@@ -55,7 +56,7 @@ export function answerBody(
       chunk.copy(buffer, filled);
       filled = needed;
     },
-    /** Returns the decompressed body. It is a promise, which may reject with a Fault, if there is something to decompress. */
+    /** Returns the decompressed body. It is a promise, which may reject with a RequestFailure, if there is something to decompress. */
     read(): Buffer | Promise<Buffer> {
       const bytes = buffer.subarray(0, filled);
       // An empty body is not decompressed, whatever coding was announced: HTTP clients agree on that.
@@ -64,30 +65,26 @@ export function answerBody(
   };
 }
 
-/** Returns the text of a fault about unsupported codings. Names them only if they look like names. */
-function unreadable(all: readonly string[]): string {
+/** Describes unsupported codings. Names them only if they look like names. */
+function unsupported(all: readonly string[]): string {
   const names = all.slice(0, MOST_NAMES);
   const shown = names.every((name) => /^[\w.-]{1,32}$/.test(name)) ? names.join(', ') : undefined;
-  if (names.length > 1) return `the answer has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
-  return shown === undefined
-    ? 'the answer has an unknown content encoding'
-    : `the answer has the unknown content encoding ${shown}`;
+  if (names.length > 1) return `has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
+  return shown === undefined ? 'has an unknown content encoding' : `has the unknown content encoding ${shown}`;
 }
 
 /**
  * Decompresses a body of exactly one coded stream. HTTP clients disagree about bytes after the first stream, and a body that two
  * clients read differently must not be signed.
  *
- * @throws Fault when the body is invalid, too large, or more than one stream.
+ * @throws RequestFailure when the body is invalid, too large, or more than one stream.
  */
 async function decoded(coded: Buffer, coding: string, decompress: Decompress, maxBytes: number): Promise<Buffer> {
   const isBare = coding === 'deflate' && !hasZlibHeader(coded);
   // zlib requires a bound of at least 1.
   const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
   const result = await (isBare ? inflateBare : decompress)(coded, options).catch((error) => {
-    throw error.code === 'ERR_BUFFER_TOO_LARGE'
-      ? tooLarge(maxBytes)
-      : new Fault('encoding', `the answer is not valid ${coding}`);
+    throw error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(maxBytes) : unreadable(`is not valid ${coding}`);
   });
   // With `info` the result is an object, which the type does not declare.
   const { buffer: body, engine } = result as { readonly buffer: Buffer; readonly engine: Zlib };
@@ -96,7 +93,7 @@ async function decoded(coded: Buffer, coding: string, decompress: Decompress, ma
   const isOne =
     coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
   if (engine.bytesWritten === coded.length && isOne) return body;
-  throw new Fault('encoding', `the answer is more than one ${coding} stream`);
+  throw unreadable(`is more than one ${coding} stream`);
 }
 
 /** Checksum and length of an empty gzip member, and the start of another member. */

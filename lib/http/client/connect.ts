@@ -98,7 +98,7 @@ export const WRONG_CREDENTIALS = 'the proxy wants another user name and password
  * to the server.
  *
  * @param authority host and port of the server.
- * @throws Fault when the proxy opens no tunnel.
+ * @throws RequestFailure when the proxy opens no tunnel.
  */
 async function openTunnel(socket: Socket, authority: string, headers: HttpProxy['headers']): Promise<void> {
   const asked = request({

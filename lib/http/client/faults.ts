@@ -1,21 +1,8 @@
 import { undiciErrors } from '../../process/packages.ts';
-import type { RequestFailureKind, RequestPhase } from './request.ts';
+import { RequestFailure, type RequestPhase } from './request.ts';
 
-/** An error that ends a call. Its message is safe to log. It has no code, so that the request is not repeated. */
-export class Fault extends Error {
-  override readonly name = 'Fault';
-  readonly kind: RequestFailureKind;
-  readonly phase: RequestPhase;
-
-  constructor(kind: RequestFailureKind, message: string, phase: RequestPhase = 'answer') {
-    super(message);
-    this.kind = kind;
-    this.phase = phase;
-  }
-}
-
-/** Makes the fault of a proxy that opened no way to the server. */
-export const proxyFault = (message: string) => new Fault('network', message, 'connect');
+/** Makes the failure of a proxy that opened no way to the server. */
+export const proxyFault = (message: string) => new RequestFailure('network', message);
 
 /** The error codes of a connection that the server closed. */
 export const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
@@ -80,7 +67,7 @@ const UNASKED = new Map([
 
 /** Describes an error by its code and by constant texts, since undici's own messages can quote what was sent. */
 export function faultText(error: Error): string {
-  if (error instanceof Fault) return error.message;
+  if (error instanceof RequestFailure) return error.message;
   if (error instanceof undiciErrors().HTTPParserError) return parserText(error);
   const code = codeOf(error);
   const unasked = code === 'UND_ERR_SOCKET' ? UNASKED.get(error.message) : undefined;

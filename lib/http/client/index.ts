@@ -1,6 +1,6 @@
 import { undiciClient } from '../../process/packages.ts';
 import { type ClientTls, connectorThrough } from './connect.ts';
-import { CALLER_ABORTED, type CallOutcome, PendingRequest } from './pending-request.ts';
+import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
 import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
 import { type BoundedRequest, type BoundedResponse, parseTarget, RequestFailure } from './request.ts';
@@ -67,9 +67,7 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
         const url = parseTarget(request);
         const ended = isClosed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
         if (ended) throw new RequestFailure('aborted', `${request.method} ${url.origin} failed: ${ended}`);
-        const settle = (outcome: CallOutcome) =>
-          outcome instanceof RequestFailure ? reject(outcome) : resolve(outcome);
-        new PendingRequest(request, url, poolOf(url), settle).start();
+        new PendingRequest(request, url, poolOf(url), resolve, reject).start();
       }),
     async close() {
       isClosed = true;

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { LONGEST_TIMER } from '../../time.ts';
 import { type AnswerBody, answerBody } from './body.ts';
 import { WRONG_CREDENTIALS } from './connect.ts';
-import { CLOSED_BY_PEER, codeOf, endFaultText, Fault, faultText, phaseOf, proxyFault } from './faults.ts';
+import { CLOSED_BY_PEER, codeOf, endFaultText, faultText, phaseOf, proxyFault } from './faults.ts';
 import { CLIENT_CLOSED, type Connection, type Pool } from './pool.ts';
 import {
   type BoundedRequest,
@@ -23,9 +23,6 @@ const NOTHING = Buffer.alloc(0);
 
 export const CALLER_ABORTED = 'aborted by the caller';
 
-/** The response to a call, or why there is none. */
-export type CallOutcome = BoundedResponse | RequestFailure;
-
 /**
  * One request, from the queue to its outcome. The object itself is undici's dispatch handler and the signal's listener, so that
  * a call costs only one timer and, with a signal, one listener.
@@ -35,7 +32,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   readonly #origin: string;
   readonly #options: Dispatcher.DispatchOptions;
   readonly #pool: Pool;
-  readonly #onOutcome: (outcome: CallOutcome) => void;
+  readonly #resolve: (response: BoundedResponse) => void;
+  readonly #reject: (failure: RequestFailure) => void;
   #timer: NodeJS.Timeout | undefined;
   #settled = false;
   #connection: Connection | undefined;
@@ -50,12 +48,14 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     request: BoundedRequest,
     { origin, pathname, search }: URL,
     pool: Pool,
-    onOutcome: (outcome: CallOutcome) => void,
+    resolve: (response: BoundedResponse) => void,
+    reject: (failure: RequestFailure) => void,
   ) {
     this.#request = request;
     this.#origin = origin;
     this.#pool = pool;
-    this.#onOutcome = onOutcome;
+    this.#resolve = resolve;
+    this.#reject = reject;
     const { forwarder } = pool;
     this.#options = {
       method: request.method,
@@ -101,16 +101,17 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
 
   /** Ends the call with a failure. Does nothing if the call has ended. */
   fail(kind: RequestFailureKind, detail: string, phase: RequestPhase = this.#sending ? 'answer' : 'connect'): void {
+    if (!this.#settle()) return;
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
     const message = `${this.#request.method} ${this.#origin} failed: ${detail}`;
-    this.#settle(new RequestFailure(kind, message, phase, status));
+    this.#reject(new RequestFailure(kind, message, phase, status));
   }
 
   onRequestStart(): void {
     this.#sending = true;
   }
 
-  /** @throws Fault, which undici hands to `onResponseError`. */
+  /** @throws RequestFailure, which undici hands to `onResponseError`. */
   onResponseStart(_controller: unknown, status: number, headers: BoundedResponse['headers']): void {
     if (status < 200) return;
     this.#status = status;
@@ -120,7 +121,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     this.#body = answerBody(headers, this.#request.maxBytes);
   }
 
-  /** @throws Fault, which undici hands to `onResponseError`. */
+  /** @throws RequestFailure, which undici hands to `onResponseError`. */
   onResponseData(_controller: unknown, chunk: Buffer): void {
     this.#body?.append(chunk);
   }
@@ -156,7 +157,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     } else if (this.#status > 0 && !this.#body && code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
       // undici expects a body for a 304 with a length, which is only the length that a 200 would have (RFC 9110, section 8.6).
       this.#succeed(NOTHING);
-    } else if (error instanceof Fault) {
+    } else if (error instanceof RequestFailure) {
       this.fail(error.kind, error.message, error.phase);
     } else if (code === 'UND_ERR_DESTROYED') {
       this.fail('aborted', CLIENT_CLOSED);
@@ -172,16 +173,17 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   #succeed(body: Buffer): void {
-    this.#settle({ status: this.#status, headers: this.#headers, body });
+    if (this.#settle()) this.#resolve({ status: this.#status, headers: this.#headers, body });
   }
 
-  #settle(outcome: CallOutcome): void {
-    if (this.#settled) return;
+  /** Ends the call. @returns whether it had not ended before. */
+  #settle(): boolean {
+    if (this.#settled) return false;
     this.#settled = true;
     clearTimeout(this.#timer);
     this.#request.signal?.removeEventListener('abort', this);
     if (this.#connection) this.#pool.discard(this.#connection);
     else this.#pool.leave(this);
-    this.#onOutcome(outcome);
+    return true;
   }
 }
