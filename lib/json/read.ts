@@ -29,11 +29,11 @@ export function readJson(text: string, deepest = MAX_JSON_DEPTH): Json {
 }
 
 const QUOTE = 0x22;
-const OPEN_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-const LOWER_CASE = 0x20;
+/** In ASCII a bracket differs from its brace in this one bit. */
+const BRACE_BIT = 0x20;
 
 /**
  * Checks whether JSON text opens more than `limit` arrays and objects inside each other, in one pass without parsing.
@@ -44,32 +44,14 @@ const LOWER_CASE = 0x20;
 export function isDeeperThan(json: string | Uint8Array, limit: number): boolean {
   const bytes = typeof json === 'string' ? Buffer.from(json) : json;
   let depth = 0;
-  // With the step in the header of `for`, V8 runs this loop at half the speed.
-  for (let at = 0; at < bytes.length; ) {
+  let isString = false;
+  for (let at = 0; at < bytes.length && depth <= limit; at += 1) {
     const byte = bytes[at] ?? 0;
-    at += 1;
-    if (byte === QUOTE) at = endOfString(bytes, at);
-    if (byte < OPEN_BRACKET) continue;
-    // In ASCII a bracket and its brace differ in this one bit.
-    const brace = byte | LOWER_CASE;
-    if (brace === OPEN_BRACE) {
-      depth += 1;
-      if (depth > limit) return true;
-    } else if (brace === CLOSE_BRACE) depth -= 1;
+    if (byte === QUOTE) isString = !isString;
+    else if (byte === BACKSLASH) at += 1;
+    else if (isString) continue;
+    else if ((byte | BRACE_BIT) === OPEN_BRACE) depth += 1;
+    else if ((byte | BRACE_BIT) === CLOSE_BRACE) depth -= 1;
   }
-  return false;
-}
-
-/** Returns the index behind the closing quote of a string. @param from the index behind its opening quote */
-function endOfString(json: Uint8Array, from: number): number {
-  let at = from;
-  while (at < json.length) {
-    const byte = json[at] ?? 0;
-    at += 1;
-    // Most bytes are lower-case letters, which this one comparison skips.
-    if (byte > BACKSLASH) continue;
-    if (byte === QUOTE) break;
-    if (byte === BACKSLASH) at += 1;
-  }
-  return at;
+  return depth > limit;
 }
