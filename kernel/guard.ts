@@ -4,7 +4,7 @@ import type { Args, CallEvent, Done, Next, Observer, Tapped, Wrapper } from './h
 import { resultOf } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import { type Contract, type Contracts, type Stage, type StageName, stages, WrongShape } from './stages.ts';
-import type { ApiResponse, CallContext } from './values.ts';
+import type { ApiResponse, CallContext, Run } from './values.ts';
 
 /** What the guard uses for all plugins alike. */
 export interface GuardOptions {
@@ -50,38 +50,11 @@ export function guarded(tap: Tap): Tapped | Wrapper {
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>
       new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).result()) as Wrapper;
-  // A public hook needs a context, and a mode a `run` that stops its time.
-  if (own.isBuiltin && own.kind !== 'watch' && own.takes[0] !== 'run' && !own.public) return direct(own);
   return (value, args, done) => new Call(own, given(value, args)).run(done);
 }
 
 /** Returns a stage's arguments with the value that the function before has made of the first one. */
 const given = (value: unknown, args: Args) => (value === args[0] ? args : args.with(0, value));
-
-/** Wraps a built-in's function. If it returns no promise, as most do, the guard costs just two readings of the clock. */
-function direct(tap: Guarded): Tapped {
-  const { budget, plugin, fn, contract } = tap;
-  return (first, all, done) => {
-    const args = given(first, all);
-    const exchange = args[args.length - 1] as Exchange;
-    const charge = budget === 'none' ? undefined : control.charge(exchange, plugin, budget);
-    let begun: number | undefined;
-    let result: unknown;
-    try {
-      begun = charge?.begin();
-      const call = charge ?? exchange;
-      // Spreading the arguments would double the cost of this function.
-      const value = args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
-      if (value instanceof Promise) return new Call(tap, args, undefined, begun).follow(value, done);
-      if (value !== undefined) result = contract.accept?.(value, args, plugin);
-      charge?.requireTime();
-    } catch (error) {
-      return new Call(tap, args, undefined, begun).fail(error, done);
-    }
-    charge?.end(begun);
-    return done(null, result);
-  };
-}
 
 /**
  * One call of a plugin's function. At an around stage the function gets this object as its last argument, for `signal`,
@@ -104,13 +77,12 @@ class Call {
   #hasAsked = false;
   #isOver = false;
 
-  /** @param rest of an around stage. @param begun what the charge gave for it, if it is under way already. */
-  constructor(tap: Guarded, args: Args, rest?: Next, begun?: number) {
+  /** @param rest of an around stage. */
+  constructor(tap: Guarded, args: Args, rest?: Next) {
     const { budget, kind, plugin } = tap;
     this.#tap = tap;
     this.#args = args;
     this.#rest = rest;
-    this.#begun = begun;
     this.#exchange = args[args.length - 1] as Exchange;
     if (budget !== 'none')
       this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
@@ -153,45 +125,55 @@ class Call {
     return resultOf((done) => this.run(done));
   }
 
-  /**
-   * Runs the call. At an around stage, a function that returns nothing leaves the answer to the next one.
-   * @param read gives what the function returns, or throws what it throws. @param isSettled whether that cannot be a promise.
-   */
-  run(done: Done, read = () => this.#call(), isSettled = false): unknown {
-    const { contract, plugin } = this.#tap;
+  /** Runs the call. */
+  run(done: Done): unknown {
+    let value: unknown;
+    try {
+      value = this.#call();
+      if (isThenable(value)) return this.#follow(value, done);
+    } catch (error) {
+      return this.#fail(error, done);
+    }
+    return this.#succeed(value, done);
+  }
+
+  /** Ends the call with what it returned. At an around stage, `undefined` leaves the answer to the next function. */
+  #succeed(value: unknown, done: Done): unknown {
+    const { contract, plugin, isBuiltin } = this.#tap;
     let result: unknown;
     try {
-      const value = read();
-      if (!isSettled && isThenable(value)) return this.follow(value, done);
-      this.#charge?.requireTime();
-      // Reading a result may run the plugin's code, in accessors and proxies.
-      this.#phase = 'in what it returned';
+      // Reading a result may run an operator's code, in accessors and proxies.
+      if (!isBuiltin) {
+        this.#charge?.requireTime();
+        this.#phase = 'in what it returned';
+      }
       contract.ended?.(this.#context);
       if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
       else if (this.#rest !== undefined && this.#hasAsked)
         throw new WrongShape('returned nothing, after it had asked for the rest');
       this.#charge?.requireTime();
     } catch (error) {
-      return this.fail(error, done);
+      return this.#fail(error, done);
     }
     this.#end('done');
+    if (result !== undefined || this.#rest === undefined) return done(null, result);
     const rest = async () => this.#rest?.(this.#args[0], this.#exchange);
-    return done(null, result === undefined && this.#rest !== undefined ? rest() : result);
+    return done(null, rest());
   }
 
   /** Waits for what the function has promised, at most until the budget ends. */
-  follow(pending: PromiseLike<unknown>, done: Done) {
+  #follow(pending: PromiseLike<unknown>, done: Done) {
     const once = (how: () => void) => {
       if (this.#isOver) return;
       forget?.();
       how();
     };
-    const fail = (error: unknown) => once(() => this.fail(error, done));
+    const fail = (error: unknown) => once(() => this.#fail(error, done));
     const forget = this.#charge?.onEnd((error) => void Promise.reject(error).catch(fail).catch(done));
     // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
     const followed = new Promise((follow) => follow(pending));
     // An observer may throw, and `done` must be called all the same.
-    followed.then((value) => once(() => this.run(done, () => value, true)), fail).catch(done);
+    followed.then((value) => once(() => this.#succeed(value, done)), fail).catch(done);
   }
 
   #call(): unknown {
@@ -204,14 +186,19 @@ class Call {
     }
     if (takes[0] === 'response' && !isBuiltin) options.contracts.protect(args[0] as ApiResponse);
     if (this.#rest !== undefined) return fn(...args, this);
-    // A function among the arguments is a mode's `run`. Its time is not charged to the plugin.
-    const pausing = (arg: unknown) =>
-      typeof arg === 'function' ? (...given: unknown[]) => this.#uncharged(() => arg(...given)) : arg;
-    return fn(...args.map(pausing), this.#callContext());
+    const call = this.#callContext();
+    if (takes[0] === 'run') return fn(this.#unchargedRun(args[0] as Run), this.#exchange, call);
+    // Spreading the arguments would double the cost of most calls.
+    return args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
+  }
+
+  /** Returns a mode's `run`, whose time is not charged to the plugin. */
+  #unchargedRun(run: Run): Run {
+    return (options) => this.#uncharged(() => run(options));
   }
 
   /** Applies the failure policy: passes on a refusal if fail-closed. */
-  fail(thrown: unknown, done: Done) {
+  #fail(thrown: unknown, done: Done) {
     const error = thrown ?? new Error('threw nothing');
     const { plugin, stage, kind, budget, fails, public: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;
