@@ -9,10 +9,8 @@ let reporter: Reporter = {
   error: (message) => void complain('error', [message]),
   flush: () => undefined,
 };
-/** Whether the process ends because it is done. */
+/** Whether the process ends on purpose, or the log has the reason already. */
 let done = false;
-/** Whether the log has the reason already. Only the first is the cause; later ones follow from it. */
-let explained = false;
 
 /** Sets where crashes are reported; until the first call that is stderr. */
 export function reportCrashesTo(next: Reporter): void {
@@ -25,10 +23,8 @@ export function end(code: number): never {
   process.exit(code);
 }
 
-/** Writes the reason as the last line of the log, once. */
+/** Writes the reason as the last line of the log. */
 function explain(reason: string): void {
-  if (explained) return;
-  explained = true;
   reporter.error(reason);
   reporter.flush();
 }
@@ -53,7 +49,7 @@ export function watchForCrashes(): void {
   });
   process.on('uncaughtException', (error: unknown) => {
     explain(`uncaught exception: ${errorText(error)}`);
-    process.exit(1);
+    end(1);
   });
   process.on('exit', (code) => {
     if (done) return;
