@@ -63,7 +63,7 @@ export function definitions(
 ): Definition[] {
   const plugins = builtins(signing);
   plugins.splice(plugins.indexOf(innermost), 0, ...around);
-  return [listener(plugins), requestLog(requests), ...plugins];
+  return [listener(), requestLog(requests), ...plugins];
 }
 
 interface StartOptions extends ServiceOptions {

@@ -6,7 +6,7 @@ import { checkHost } from '../plugins-sdk/checks.ts';
 import { millisecondsSchema } from '../plugins-sdk/config.ts';
 import { optionalKey, Type } from '../plugins-sdk/config-key.ts';
 import { type ConnectionLimit, type ConnectionLimits, limitConnections } from '../plugins-sdk/connection-limits.ts';
-import { type Definition, definePlugin, type Finding, warningAt } from '../plugins-sdk/define.ts';
+import { type Definition, definePlugin } from '../plugins-sdk/define.ts';
 import type { Log } from '../plugins-sdk/log.ts';
 import { MOST_WORKERS } from './workers/count.ts';
 
@@ -81,21 +81,14 @@ export function drainDelayOf(config: Config): number {
   return drainDelayKey.in(config) ?? 250;
 }
 
-function checkShare(config: Config, plugins: readonly Definition[]): Finding[] {
-  const share = perAddressKey.in(config);
-  const { max } = connectionLimitsOf(config, plugins);
-  if (share === undefined || share <= max) return [];
-  return [warningAt('server.connections.perAddress', `is never reached: all addresses together may have ${max}`)];
-}
-
-/** Makes the plugin that owns the service's own config keys. @param plugins the other built-ins. */
-export function listener(plugins: readonly Definition[]): Definition {
+/** Makes the plugin that owns the service's own config keys. */
+export function listener(): Definition {
   return definePlugin({
     name: 'listener',
     required: true,
     keys: [portKey, hostKey, maxKey, perAddressKey, drainDelayKey, workersKey],
     changesAnswers: false,
-    check: ({ config }) => [...checkHost('server.host', hostKey.in(config)), ...checkShare(config, plugins)],
+    check: ({ config }) => checkHost('server.host', hostKey.in(config)),
     setup: () => ({}),
   });
 }
