@@ -59,22 +59,10 @@ export function openFileWarning(envFile: string | undefined): string | undefined
   return `${file} can be read by others (mode ${(about.mode & 0o777).toString(8)}): chmod 600 it`;
 }
 
-const EMPTY = 'it is empty in the environment, which wins: unset it there';
-
-/**
- * Returns advice on a missing key. After a start in the wrong directory, or with another file, the right one is unread.
- * @param names the variables that can hold the key.
- */
-export async function whereKeyWasSought(names: readonly string[], envFile: string | undefined): Promise<string> {
-  const [file, usual] = [environmentFile(envFile), environmentFile(undefined)];
-  // A pipe can be read only once.
-  for (const path of [file, usual].filter((each) => existsSync(each) && statSync(each).isFile())) {
-    const kept = await loadEnvironment({ cwd: dirname(path), envFile: path, env: {} }).catch(() => undefined);
-    const name = names.find((each) => kept?.[each]);
-    const why = path === file ? EMPTY : `--env names ${file}: write it there, or leave out --env`;
-    if (name !== undefined) return `${path} has ${name}, but ${why}`;
-  }
-  if (existsSync(file)) return `${file} has neither: write one there`;
+/** Returns where a missing key was sought: after a start in the wrong directory, the right file is unread. */
+export function whereKeyWasSought(envFile: string | undefined): string {
+  const file = environmentFile(envFile);
+  if (existsSync(file)) return `${file} was read, and the environment wins over it`;
   return `there is no ${file}: start where it is, or name one with --env`;
 }
 

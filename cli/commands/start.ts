@@ -63,7 +63,7 @@ export async function start(given: Given): Promise<number> {
     return await (await import('../../service/workers/worker.ts')).work({ identity, ...service });
   } catch (error) {
     if (!(error instanceof MissingKey)) throw error;
-    throw new Error(`${error.message}; ${await whereKeyWasSought(error.names, envFile)}`);
+    throw new Error(`${error.message}; ${whereKeyWasSought(envFile)}`);
   } finally {
     log.flush();
   }
