@@ -1,4 +1,4 @@
-import { inspect, isDeepStrictEqual, types } from 'node:util';
+import { inspect, types } from 'node:util';
 import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
@@ -79,12 +79,6 @@ export class TestRequest {
     });
   }
 
-  /** Makes the client leave, so that signals abort. */
-  disconnect(): void {
-    control.disconnect(this.#exchange);
-    this.#respond(499);
-  }
-
   #requireVariant(name: StageName, variant: string): void {
     const variants = this.#subject.taps[name].flatMap((tap) => tap.variant ?? []);
     if (!variants.includes(variant))
@@ -96,9 +90,8 @@ export class TestRequest {
     // Observers get the status of the response first, as in the service.
     if (name === 'onResponseSent') this.#respond(Number(first));
     if (isRefusal(first)) this.#respond(first.status);
-    const method = name === 'authenticate' ? [this.#known(first)] : values;
     // The type of `input` ensures that these are the stage's arguments.
-    const args = [...method, this.#exchange] as unknown as ArgsOf<Asked>;
+    const args = [...values, this.#exchange] as unknown as ArgsOf<Asked>;
     const result: unknown = await this.#subject.hooks.ask(name, args, variant);
     return isRefusal(result) ? refused(result) : changed(result, first);
   }
@@ -124,11 +117,6 @@ export class TestRequest {
     };
     const value = await hooks.askAround(name, given as never, this.#exchange, inner as never);
     return hooks.isTapped(name) ? { value } : { passed: true };
-  }
-
-  /** Returns the endpoint's auth object that equals the given one, since `perMethod` looks prepared values up by the object. */
-  #known(method: unknown): unknown {
-    return this.#exchange.resolved?.auth.find((each) => isDeepStrictEqual(each, method)) ?? method;
   }
 
   /** Reports the response to observers, once. */

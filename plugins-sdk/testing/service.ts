@@ -32,17 +32,11 @@ export interface ServiceRequest extends ServiceClient {
   readonly body?: string | Uint8Array | undefined;
 }
 
-/** A response whose body may still be streaming. */
-export interface ServiceStream {
+/** A complete response. */
+export interface ServiceResponse<B = Json> {
   readonly status: number;
   /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body's chunks as they arrive. A client that stops reading leaves. */
-  readonly chunks: AsyncIterable<string>;
-}
-
-/** A complete response. */
-export interface ServiceResponse<B = Json> extends Omit<ServiceStream, 'chunks'> {
   /** The parsed value of a JSON body, the text of any other. */
   readonly body: B;
 }
@@ -70,8 +64,6 @@ export interface TestService {
   ask<B = Json>(endpoint: string, parameters?: Parameters, client?: ServiceClient): Promise<ServiceResponse<B>>;
   /** Sends any request: to routes, or to endpoints by their IDs, with any body. */
   request<B = Json>(request: ServiceRequest): Promise<ServiceResponse<B>>;
-  /** Sends a request and resolves once the response's headers are there, for a body that does not end by itself. */
-  open(request: ServiceRequest): Promise<ServiceStream>;
   /** Waits for requests and work in the background, and stops the plugins. */
   stop(): Promise<void>;
 }

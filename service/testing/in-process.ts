@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as requestTo, type Server } from 'node:http';
 import { type Duplex, duplexPair } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { Json } from '../../plugins-sdk/index.ts';
-import type { ServiceRequest, ServiceResponse, ServiceStream } from '../../plugins-sdk/testing/service.ts';
+import type { ServiceRequest, ServiceResponse } from '../../plugins-sdk/testing/service.ts';
 
 /** Connects to a server that listens at no port. @returns the client's end. */
 function connect(server: Server, ip: string): Duplex {
@@ -15,13 +16,13 @@ function connect(server: Server, ip: string): Duplex {
   return client;
 }
 
-/** Sends a request; resolves with the response's head, while its body streams. */
-export async function openIn(server: Server, request: ServiceRequest): Promise<ServiceStream> {
-  const { method = 'GET', path, headers = {}, body, ip = '127.0.0.1', signal } = request;
+/** Sends a request; resolves with the whole response. */
+export async function requestOf<B = Json>(server: Server, request: ServiceRequest): Promise<ServiceResponse<B>> {
+  const { method = 'GET', path, headers: sent = {}, body, ip = '127.0.0.1', signal } = request;
   const outgoing = requestTo({
     method,
     path,
-    headers: { ...headers },
+    headers: { ...sent },
     createConnection: () => connect(server, ip),
     ...(signal === undefined ? {} : { signal }),
   });
@@ -29,15 +30,8 @@ export async function openIn(server: Server, request: ServiceRequest): Promise<S
   const [response]: IncomingMessage[] = await once(outgoing, 'response');
   if (response === undefined) throw new Error('there is no response');
   const all = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-  response.setEncoding('utf8');
-  return { status: response.statusCode ?? 0, headers: Object.fromEntries(all), chunks: response };
-}
-
-/** Sends a request; resolves with the whole response. */
-export async function requestOf<B = Json>(server: Server, request: ServiceRequest): Promise<ServiceResponse<B>> {
-  const { status, headers, chunks } = await openIn(server, request);
-  let text = '';
-  for await (const chunk of chunks) text += chunk;
-  const isJson = /^application\/(?:[\w.-]+\+)?json\b/.test(headers['content-type'] ?? '') && text !== '';
-  return { status, headers, body: isJson ? JSON.parse(text) : text };
+  const headers = Object.fromEntries(all);
+  const content = await text(response);
+  const isJson = /^application\/(?:[\w.-]+\+)?json\b/.test(headers['content-type'] ?? '') && content !== '';
+  return { status: response.statusCode ?? 0, headers, body: isJson ? JSON.parse(content) : content };
 }

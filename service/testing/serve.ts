@@ -13,7 +13,7 @@ import { logTo } from '../log.ts';
 import { Server } from '../server.ts';
 import { Signers } from '../signers.ts';
 import { openState } from '../state-engine.ts';
-import { openIn, requestOf } from './in-process.ts';
+import { requestOf } from './in-process.ts';
 
 /** Makes a whole service without a port, from a config and a plugin that are objects, not files. */
 export const serve: Serve = async (subject, given, { env, folder = process.cwd() }) => {
@@ -51,7 +51,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
 function asked(
   server: HttpServer,
   endpoints: TestService['endpoints'],
-): Pick<TestService, 'endpoints' | 'ask' | 'request' | 'open'> {
+): Pick<TestService, 'endpoints' | 'ask' | 'request'> {
   const idOf = (endpoint: string) => {
     const names = endpoints.map(({ api, name }) => `${api}/${name}`);
     const found = endpoints[names.indexOf(endpoint)];
@@ -61,7 +61,6 @@ function asked(
   };
   return {
     endpoints,
-    open: (request) => openIn(server, request),
     request: (request) => requestOf(server, request),
     ask: async (endpoint, parameters: Parameters = {}, { headers, ...client } = {}) =>
       requestOf(server, {
