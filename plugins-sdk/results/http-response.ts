@@ -81,25 +81,19 @@ export function headersOf(value: unknown, before?: Headers): Headers {
 
 /** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
 function checkedStream(body: AsyncIterable<unknown>, plugin: string): BodyStream {
-  const named = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      if (isRefusal(error)) throw error;
-      throw new Refusal(500, 'Internal server error', { reason: `plugin "${plugin}": ${errorForLog(error)}` });
-    }
-  };
   return {
     [Symbol.asyncIterator]() {
       let made: AsyncIterator<unknown> | undefined;
-      const iterator = () => {
-        made ??= body[Symbol.asyncIterator]();
-        return made;
+      const ask = async (method: 'next' | 'return') => {
+        try {
+          made ??= body[Symbol.asyncIterator]();
+          return chunkOf((await made[method]?.()) ?? { done: true, value: undefined });
+        } catch (error) {
+          if (isRefusal(error)) throw error;
+          throw new Refusal(500, 'Internal server error', { reason: `plugin "${plugin}": ${errorForLog(error)}` });
+        }
       };
-      return {
-        next: () => named(async () => chunkOf(await iterator().next())),
-        return: () => named(async () => ({ done: true, value: await iterator().return?.() })),
-      };
+      return { next: () => ask('next'), return: () => ask('return') };
     },
   };
 }
