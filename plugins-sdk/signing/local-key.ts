@@ -1,4 +1,4 @@
-import { defaultBackend, type EcdsaBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
+import { defaultBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
 import { addressOfPublicKey, CURVE_ORDER } from '../../lib/eth/eip191.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { toBytes } from '../../lib/eth/hex.ts';
@@ -11,17 +11,17 @@ import { type Environment, MissingKey, type SignerRole, VARIABLES } from './vari
 export const DERIVATION_PATH = "m/44'/60'/0'/0/0";
 
 const PRIVATE_KEY = /^(?:0x)?([0-9a-fA-F]{64})$/;
-const PRIVATE_KEY_RULE = '32 bytes of hex, not zero and below the order of secp256k1';
 
 /**
  * Makes a signer with a private key.
  *
  * @param privateKey 32 bytes of hex, with or without `0x`.
+ * @param name what the error calls it.
  * @throws Error if the text is no private key (the message never shows it), or if the backend is not available.
  */
-export function createSigner(privateKey: string, backend: EcdsaBackend = defaultBackend): Signer {
+export function createSigner(privateKey: string, backend = defaultBackend, name = 'the private key'): Signer {
   const key = parsePrivateKey(privateKey);
-  if (key === undefined) throw new Error(`the private key must be ${PRIVATE_KEY_RULE}`);
+  if (key === undefined) throw new Error(`${name} must be 32 bytes of hex, not zero and below the order of secp256k1`);
   const { publicKeyOf, sign } = ecdsaOf(backend);
   return Object.freeze({
     address: addressOfPublicKey(publicKeyOf(key)),
@@ -45,8 +45,7 @@ export function signerFromEnvironment(env: Environment, role: SignerRole = 'curr
   const { [names.mnemonic]: mnemonic, [names.privateKey]: privateKey } = env;
   if (mnemonic) return createSigner(privateKeyOfMnemonic(mnemonic, names.mnemonic));
   if (!privateKey) throw new MissingKey([names.privateKey, names.mnemonic]);
-  if (parsePrivateKey(privateKey) === undefined) throw new Error(`${names.privateKey} must be ${PRIVATE_KEY_RULE}`);
-  return createSigner(privateKey);
+  return createSigner(privateKey, defaultBackend, names.privateKey);
 }
 
 function privateKeyOfMnemonic(mnemonic: string, name: string): string {
