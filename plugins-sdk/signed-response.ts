@@ -26,6 +26,7 @@ class SignedJson extends JsonText implements Response {
     Object.freeze(this);
   }
 
+  /** Returns whether a value was made by this class. No other value passes. */
   static override is(value: unknown): value is SignedJson {
     return typeof value === 'object' && value !== null && #note in value;
   }
@@ -36,6 +37,32 @@ class SignedJson extends JsonText implements Response {
 
   static note(answer: SignedResponse, note: object): void {
     if (SignedJson.is(answer)) answer.#note = note;
+  }
+
+  /** Serialises an answer's parts. @throws TypeError if two members would have one name. */
+  static of({ node, endpointId, timestamp, field, value, signature, extra, proof }: Shown): SignedResponse {
+    if (Object.hasOwn(extra ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
+    const shown = JsonText.is(value) ? value : JsonText.stringify(value);
+    const further = extra === undefined ? '' : `,${JSON.stringify(extra).slice(1, -1)}`;
+    const tail = proof === undefined ? further : `${further},"proof":${JSON.stringify(proof)}`;
+    return new SignedJson(
+      `{"node":"${node}","endpointId":"${endpointId}","timestamp":${timestamp},` +
+        `${JSON.stringify(field)}:${shown.json},"signature":"${signature}"${tail}}`,
+    );
+  }
+
+  /**
+   * Reads an answer that was kept as text elsewhere. It does not check signatures.
+   * @throws Error unless the text is JSON with the members that every answer has.
+   */
+  static parse(json: string): SignedResponse {
+    const members: unknown = JSON.parse(json);
+    if (!isRecord(members)) throw new TypeError('an answer is a JSON object');
+    for (const [name, isSound] of Object.entries(MEMBERS)) {
+      if (!isSound(members[name])) throw new TypeError(`an answer without a ${name}`);
+    }
+    // `with` needs the brace in front, and a stream needs one line. A line feed in JSON is only white space.
+    return new SignedJson(json.trim().replace(/[\r\n]/g, ' '));
   }
 
   with(members: Readonly<Record<string, unknown>>): JsonText {
@@ -50,35 +77,4 @@ class SignedJson extends JsonText implements Response {
 export const { noteOf, note } = SignedJson;
 
 /** Makes, reads and recognizes signed answers. */
-export const SignedResponse = {
-  /** Returns whether a value was made by this class. No other value passes. */
-  is(value: unknown): value is SignedResponse {
-    return SignedJson.is(value);
-  },
-
-  /** Serialises an answer's parts. @throws TypeError if two members would have one name. */
-  of({ node, endpointId, timestamp, field, value, signature, extra, proof }: Shown): SignedResponse {
-    if (Object.hasOwn(extra ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
-    const shown = JsonText.is(value) ? value : JsonText.stringify(value);
-    const further = extra === undefined ? '' : `,${JSON.stringify(extra).slice(1, -1)}`;
-    const tail = proof === undefined ? further : `${further},"proof":${JSON.stringify(proof)}`;
-    return new SignedJson(
-      `{"node":"${node}","endpointId":"${endpointId}","timestamp":${timestamp},` +
-        `${JSON.stringify(field)}:${shown.json},"signature":"${signature}"${tail}}`,
-    );
-  },
-
-  /**
-   * Reads an answer that was kept as text elsewhere. It does not check signatures.
-   * @throws Error unless the text is JSON with the members that every answer has.
-   */
-  parse(json: string): SignedResponse {
-    const members: unknown = JSON.parse(json);
-    if (!isRecord(members)) throw new TypeError('an answer is a JSON object');
-    for (const [name, isSound] of Object.entries(MEMBERS)) {
-      if (!isSound(members[name])) throw new TypeError(`an answer without a ${name}`);
-    }
-    // `with` needs the brace in front, and a stream needs one line. A line feed in JSON is only white space.
-    return new SignedJson(json.trim().replace(/[\r\n]/g, ' '));
-  },
-};
+export const SignedResponse: Pick<typeof SignedJson, 'is' | 'of' | 'parse'> = SignedJson;
