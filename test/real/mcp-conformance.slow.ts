@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { installed } from '../../tools/scripts/installed.ts';
 import { withNode } from '../../tools/scripts/nodes.ts';
@@ -67,7 +68,7 @@ describe('the conformance suites of MCP', async () => {
   const { service } = await served(suite, endpoints, { answers, api: { name: 'test' }, settings: { mcp: true } });
 
   const said = async (folder: string, ...args: string[]) => {
-    const program = suites.path(`node_modules/${folder}/dist/index.js`);
+    const program = join(suites, 'node_modules', folder, 'dist/index.js');
     const child = spawn('node', [program, ...args], { env: { ...withNode(22), NO_COLOR: '1' } });
     let text = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
