@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { type Major, NODES, withNode } from './nodes.ts';
+import { spawnSync } from 'node:child_process';
+import { withNode } from './nodes.ts';
 import { grouped, root } from './package/run.ts';
 
 /**
- * Runs tests on other versions of Node.js, all versions in parallel: the named files, or the selection below of tests that depend
- * on Node.js itself.
+ * Runs tests on another version of Node.js: the named files, or the selection below of tests that depend on Node.js itself.
  *
- *     npm run test:nodes
+ *     npm run test:nodes -- 22
  *     npm run test:nodes -- 22 $(node test/support/groups.mjs)
  *     npm run test:nodes -- 24 test/cli/start.test.ts
  */
@@ -29,25 +27,9 @@ function selected(): string[] {
   return [...grouped(1, files), ...filesOf('sdk', APART)];
 }
 
-const words = process.argv.slice(2);
-const majors = [22, 24] as const;
-const asked = majors.filter((major) => words.includes(`${major}`));
-const named = words.filter((word) => /\.m?[jt]s$/.test(word));
+const [major = '', ...named] = process.argv.slice(2);
 const files = named.length > 0 ? named : selected();
-
-/** Runs the tests on a version. Shows their output if they fail. @returns whether they pass. */
-async function test(major: Major): Promise<boolean> {
-  const options = ['--test', '--test-timeout=600000', '--test-force-exit', '--test-concurrency=1'];
-  const args = ['--import', './test/support/register.mjs', ...options, '--test-reporter=spec', ...files];
-  const ended = await promisify(execFile)('node', args, { cwd: root, env: withNode(major), maxBuffer: 2 ** 28 }).then(
-    ({ stdout }) => ({ passed: true, stdout }),
-    ({ stdout }: { readonly stdout: string }) => ({ passed: false, stdout }),
-  );
-  const { passed, stdout } = ended;
-  if (!passed) console.error(stdout.slice(Math.max(0, stdout.lastIndexOf('✖ failing tests:'))));
-  console.log(`Node ${NODES[major]}: ${stdout.match(/^ℹ (?:pass|fail|cancelled) \d+$/gm)?.join(' ') ?? ''}`);
-  return passed;
-}
-
-const passed = await Promise.all((asked.length > 0 ? asked : majors).map(test));
-process.exitCode = passed.includes(false) ? 1 : 0;
+const options = ['--test', '--test-timeout=600000', '--test-force-exit', '--test-concurrency=1'];
+const args = ['--import', './test/support/register.mjs', ...options, '--test-reporter=spec', ...files];
+const { status } = spawnSync('node', args, { cwd: root, env: withNode(major), stdio: 'inherit' });
+process.exitCode = status ?? 1;
