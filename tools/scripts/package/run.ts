@@ -17,12 +17,6 @@ export function fail(message: string): never {
   throw new Error(message);
 }
 
-/** Prints why a script fails, without a stack: the fault is in a program, not in the script. */
-export function complain(error: unknown): void {
-  console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = 1;
-}
-
 /** Runs a program to its end and returns its output. @throws Error with the output when the program fails. */
 export function run(cwd: string, program: string, ...args: string[]): string {
   const options = { cwd, env, encoding: 'utf8', timeout: PROGRAM_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 } as const;
@@ -34,10 +28,3 @@ export function run(cwd: string, program: string, ...args: string[]): string {
 /** Returns files that run the tests of the given ones, in so many processes. */
 export const grouped = (count: number, files: readonly string[]) =>
   run(root, process.execPath, 'test/support/groups.mjs', `${count}`, ...files).match(/.+/g) ?? [];
-
-export async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-  const begin = performance.now();
-  const result = await work();
-  console.log(`${((performance.now() - begin) / 1000).toFixed(1).padStart(5)} s  ${name}`);
-  return result;
-}
