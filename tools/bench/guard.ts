@@ -4,27 +4,26 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isSlower, median, ratios, spread, table } from './figures.ts';
-import { Bench, configOf, dist, root, type Turn } from './load.ts';
+import { measure, REQUESTS, root, startFloor, startService, startUpstream, type Turn, withServers } from './load.ts';
 
 /** Measures this build against the floor and the last release; `tools/bench/README.md` says how to read it and how it judges. */
 
 const { values } = parseArgs({
   options: {
-    requests: { type: 'string', default: '2000' },
     rounds: { type: 'string', default: '20' },
-    /** Number of sets of processes, among which the rounds are divided. */
-    sets: { type: 'string', default: '4' },
-    only: { type: 'string', default: 'encoded,raw,cached' },
     /** Writes the tables into `tools/bench/README.md`. */
     write: { type: 'boolean', default: false },
     /** Records the current commit as the last release. */
     keep: { type: 'boolean', default: false },
   },
 });
-const { requests, rounds, sets } = values;
+const rounds = Number(values.rounds);
+/** Rounds of one set of processes: V8 may by chance optimize one process better than another. */
+const ROUNDS_OF_SET = 5;
 const RELEASE_FILE = join(root, 'tools/bench/release.json');
-const page = join(root, 'tools/bench/README.md');
+const PAGE = join(root, 'tools/bench/README.md');
 const day = new Date().toISOString().slice(0, 10);
+const own = join(root, 'dist');
 
 /** Builds the last release once, into `.cache/bench`. @returns the path of its `dist`. */
 function releaseBuild(): string {
@@ -41,75 +40,68 @@ function releaseBuild(): string {
   return join(folder, 'dist');
 }
 
-/** The turns of each server, in the order of the servers. */
-type Found = { readonly work: string; readonly turns: readonly Turn[][] };
+/** The turns of the floor, the last release and this build, by the work that they do. */
+type Found = Readonly<Record<string, Turn[][]>>;
 
-const all = (turns: readonly Turn[] | undefined, key: keyof Turn) => (turns ?? []).map((turn) => turn[key]);
-const slowdown = ({ turns: [, release, own] }: Found) => ratios(all(own, 'cpu'), all(release, 'cpu'));
+const all = (turns: readonly Turn[] = [], key: keyof Turn) => turns.map((turn) => turn[key]);
+const slowdown = ([, release, own]: Turn[][]) => ratios(all(own, 'cpu'), all(release, 'cpu'));
 
-/** Measures with new processes for each set, since V8 may by chance optimize one process better than another. */
-async function measure(release: string, works: readonly string[]): Promise<Found[]> {
-  const found = works.map((work) => ({ work, turns: [[], [], []] as Turn[][] }));
-  for (let set = 0; set < Number(sets); set++)
-    await Bench.run(async (bench, upstream) => {
-      const config = configOf(upstream);
-      const floor = await bench.floor(upstream);
-      const servers = [floor, await bench.service('release', config, release), await bench.service('own', config)];
-      for (const { work, turns } of found) {
-        const more = await bench.measure(servers, work, Number(requests), Math.ceil(Number(rounds) / Number(sets)));
+async function measureAll(release: string): Promise<Found> {
+  const found: Found = { encoded: [[], [], []], raw: [[], [], []], cached: [[], [], []] };
+  for (let done = 0; done < rounds; done += ROUNDS_OF_SET)
+    await withServers(async (lifetime) => {
+      const upstream = await startUpstream(lifetime);
+      const floor = await startFloor(lifetime, upstream);
+      const services = [release, own].map((dist) => startService(lifetime, upstream, dist));
+      const servers = [floor, ...(await Promise.all(services))];
+      for (const [work, turns] of Object.entries(found)) {
+        const more = await measure(servers, work, Math.min(ROUNDS_OF_SET, rounds - done));
         for (const [i, list] of more.entries()) turns[i]?.push(...list);
       }
     });
-  console.log(`\n${costs(found)}`);
   return found;
 }
 
-function costs(found: readonly Found[]): string {
+function costs(found: Found): string {
   const header = ['work', 'floor, CPU µs', 'last release', 'this build', 'floor by this', 'this by release'];
-  const rows = found.map((one) => {
-    const [floor, , own] = one.turns;
-    const medians = one.turns.map((turns) => median(all(turns, 'cpu')).toFixed(0));
+  const rows = Object.entries(found).map(([work, turns]) => {
+    const [floor, , own] = turns;
+    const medians = turns.map((list) => median(all(list, 'cpu')).toFixed(0));
     const speed = [median(all(own, 'perSecond')).toFixed(0), median(all(own, 'p99')).toFixed(0)];
     const byFloor = spread(ratios(all(floor, 'cpu'), all(own, 'cpu')));
-    const verdict = isSlower(slowdown(one)) ? 'slower' : 'as fast';
-    return [one.work, ...medians, byFloor, spread(slowdown(one)), ...speed, verdict];
+    const verdict = isSlower(slowdown(turns)) ? 'slower' : 'as fast';
+    return [work, ...medians, byFloor, spread(slowdown(turns)), ...speed, verdict];
   });
   return table([...header, 'requests/s', 'p99 ms', 'verdict'], rows);
 }
 
-/** Measures how long each build takes to listen. */
-function starts(release: string): Promise<string> {
-  return Bench.run(async (bench, upstream) => {
-    const time = async (count: number, build: string) => {
-      const times: number[] = [];
-      for (let i = 0; i < 5; i++) {
-        const server = await bench.service('starting', configOf(upstream, count), build);
-        times.push(server.started);
-        await server.stop();
-      }
-      return Math.min(...times).toFixed(0);
-    };
-    const rows: string[][] = [];
-    for (const count of [1, 1000]) rows.push([`${count}`, await time(count, dist), await time(count, release)]);
-    return table(['endpoints: start to listening, ms (best of 5)', 'this build', 'last release'], rows);
-  });
+/** Returns the fastest of five starts, in milliseconds until the service listens. */
+async function fastestStart(endpoints: number, dist: string): Promise<string> {
+  const times: number[] = [];
+  for (let i = 0; i < 5; i++)
+    await withServers(async (lifetime) => {
+      times.push((await startService(lifetime, 'http://127.0.0.1:9', dist, endpoints)).started);
+    });
+  return Math.min(...times).toFixed(0);
 }
-
-const suspects = (found: readonly Found[]) => found.filter((one) => isSlower(slowdown(one))).map(({ work }) => work);
 
 async function bench(): Promise<void> {
   const release = releaseBuild();
   const machine = `${cpus()[0]?.model}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`;
-  const circumstances = `${machine}, Node ${process.version}, ${day}; ${rounds} rounds of ${requests} requests.`;
-  const found = await measure(release, values.only.split(','));
-  const started = await starts(release);
-  console.log(`\n${started}\n\n${circumstances}`);
-  const text = `\n${[circumstances, costs(found), started].join('\n\n')}\n`;
-  const written = readFileSync(page, 'utf8').replace(/(?<=<!-- bench: latest -->\n).*(?=\n<!-- \/bench)/s, () => text);
-  if (values.write) writeFileSync(page, written);
-  // A build counts as slower only if a second measurement confirms it.
-  const slow = suspects(found);
-  if (slow.length > 0 && suspects(await measure(release, slow)).length > 0) process.exitCode = 1;
+  const circumstances = `${machine}, Node ${process.version}, ${day}; ${rounds} rounds of ${REQUESTS} requests.`;
+  const found = await measureAll(release);
+  const starts: string[][] = [];
+  for (const count of [1, 1000])
+    starts.push([`${count}`, await fastestStart(count, own), await fastestStart(count, release)]);
+  const started = table(['endpoints: start to listening, ms (best of 5)', 'this build', 'last release'], starts);
+  const text = [circumstances, costs(found), started].join('\n\n');
+  console.log(text);
+  const written = readFileSync(PAGE, 'utf8').replace(
+    /(?<=<!-- bench: latest -->\n).*(?=\n<!-- \/bench)/s,
+    () => `\n${text}\n`,
+  );
+  if (values.write) writeFileSync(PAGE, written);
+  if (Object.values(found).some((turns) => isSlower(slowdown(turns)))) process.exitCode = 1;
 }
 
 const head = () => execFileSync('git', ['-C', root, 'rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();

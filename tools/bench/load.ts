@@ -1,26 +1,27 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { execFileSync } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { stringify } from 'yaml';
+import { listen, urlOf } from '../../lib/http/listen.ts';
+import { folderWith, launch } from '../../test/cli/run.ts';
+import type { Lifetime } from '../../test/support/lifetime.ts';
 import { verifyResponse } from '../../verify/index.ts';
 
-export const dist = fileURLToPath(new URL('../..', import.meta.url));
-export const root = fileURLToPath(new URL('../../..', import.meta.url));
+export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The CPU cores of the measured servers, and of all other processes. */
+/** The CPU cores of the measured servers, and of the upstream and the load. */
 const [SERVER, OTHERS] = ['0', '1'];
 const CONNECTIONS = 32;
 /** Requests to each server before its first turn, so that V8 has optimized the code. */
 const WARM_UP = 5000;
+/** Requests of a turn. */
+export const REQUESTS = 2000;
 /** Requests before each turn: a server with two turns in a row would find the processor's caches full of its code. */
 const LEAD_IN = 500;
-const START_TIMEOUT_MS = 120_000;
-const env = { SERVICE_PRIVATE_KEY: `0x${'11'.repeat(32)}`, LOG_FORMAT: 'json' };
+const SERVICE_PRIVATE_KEY = `0x${'11'.repeat(32)}`;
 const request = {
   method: 'POST',
   headers: { 'content-type': 'application/json', 'x-api-key': 'benchmark-key-of-16' },
@@ -28,14 +29,12 @@ const request = {
 } as const;
 
 export interface Server {
-  readonly url: string;
   /** Milliseconds from spawn until it listened. */
   readonly started: number;
   /** Returns the URL of the server's endpoint of this name. */
   urlOf(work: string): string;
   /** Returns the microseconds of CPU that the server's threads have used so far. */
   cpu(): Promise<number>;
-  stop(): Promise<void>;
 }
 
 /** The figures of one server in one turn: latency in milliseconds, `cpu` in microseconds per request. */
@@ -45,8 +44,49 @@ export interface Turn {
   readonly cpu: number;
 }
 
-/** Returns a config with an encoded, a raw and a cached endpoint. @param more further endpoints, to measure the start. */
-export function configOf(upstream: string, more = 0): string {
+/** Runs `work`, and ends what it has started. */
+export async function withServers<T>(work: (lifetime: Lifetime) => Promise<T>): Promise<T> {
+  execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)]);
+  const ends: (() => Promise<void>)[] = [];
+  try {
+    return await work({ after: (end) => void ends.push(end) });
+  } finally {
+    for (const end of ends) await end();
+  }
+}
+
+/** Starts the upstream of every measured server: a small quote for encoding, a 1.3 KB document for raw answers. */
+export async function startUpstream(lifetime: Lifetime): Promise<string> {
+  const small = JSON.stringify({ symbol: 'ETHUSD', price: 2064.01, updated: 1_795_252_338 });
+  const quotes = Array.from({ length: 16 }, (_, i) => ({
+    symbol: `ASSET${i}`,
+    price: 100.25 + i,
+    volume: 12_345_678 + i,
+  }));
+  const large = JSON.stringify({ quotes });
+  const server = createServer((request, response) => {
+    const body = request.url?.startsWith('/large') ? large : small;
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+    response.writeHead(200, headers).end(body);
+  });
+  server.keepAliveTimeout = 60_000;
+  await listen(server, { port: 0, host: '127.0.0.1' });
+  lifetime.after(async () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return urlOf(server);
+}
+
+export function startFloor(lifetime: Lifetime, upstream: string): Promise<Server> {
+  return start(lifetime, ['--import', 'tsx', 'tools/bench/floor.ts'], { UPSTREAM: upstream });
+}
+
+/**
+ * Starts the service of a build, as operators do, with an encoded, a raw and a cached endpoint.
+ * @param more further endpoints, to measure the start.
+ */
+export async function startService(lifetime: Lifetime, upstream: string, dist: string, more = 0): Promise<Server> {
   const parameters = [{ name: 'symbol', required: true }];
   const encoding = { type: 'int256', path: '$.price', times: '1e18' };
   const endpoints = [
@@ -55,95 +95,50 @@ export function configOf(upstream: string, more = 0): string {
     { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
     ...Array.from({ length: more }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding })),
   ];
-  return stringify({
+  const config = stringify({
     version: '1.0',
     server: { port: 0, rateLimit: { max: 1_000_000_000, headers: false } },
     apis: [{ name: 'bench', url: upstream, auth: { type: 'apiKey', keys: ['benchmark-key-of-16'] }, endpoints }],
   });
+  const folder = await folderWith(lifetime, { 'config.yaml': config });
+  const words = [join(dist, 'cli/bin.js'), 'start', '-c', join(folder, 'config.yaml')];
+  return start(lifetime, words, { SERVICE_PRIVATE_KEY, LOG_FORMAT: 'json' });
 }
 
-/** The servers of one run, and the order of their turns. */
-export class Bench {
-  readonly #folder: string;
-  readonly #servers: Server[] = [];
+async function start(lifetime: Lifetime, words: string[], env: Record<string, string>): Promise<Server> {
+  const began = performance.now();
+  const running = launch(lifetime, 'taskset', ['-c', SERVER, process.execPath, ...words], { cwd: root, env });
+  const [, url] = await running.output(/listening on (http:[^\s"]+)/);
+  const started = performance.now() - began;
+  const listed = running.written().matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
+  const ids = new Map([...listed].map(([, endpoint = '', id = '']) => [endpoint, id]));
+  return {
+    started,
+    urlOf: (work) => (ids.has(work) ? `${url}/endpoints/${ids.get(work)}` : `${url}/${work}`),
+    cpu: () => cpuOf(running.child.pid),
+  };
+}
 
-  private constructor(folder: string) {
-    this.#folder = folder;
+/**
+ * Gives each server a turn in each round, in alternating order, so that changes of the machine's speed affect all.
+ * @returns the turns of each server.
+ */
+export async function measure(servers: readonly Server[], work: string, rounds: number): Promise<Turn[][]> {
+  const found = servers.map((): Turn[] => []);
+  for (const server of servers) {
+    await verify(server.urlOf(work));
+    await load(server.urlOf(work), WARM_UP);
   }
-
-  /** Runs `work` with the URL of an upstream. All servers end when it is done. */
-  static async run<T>(work: (bench: Bench, upstream: string) => Promise<T>): Promise<T> {
-    execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)]);
-    const bench = new Bench(await mkdtemp(join(tmpdir(), 'signed-data-proxy-bench-')));
-    try {
-      const upstream = await bench.#start('upstream', OTHERS, [join(dist, 'tools/bench/upstream.js')]);
-      return await work(bench, upstream.url);
-    } finally {
-      await Promise.all(bench.#servers.map((server) => server.stop()));
-      await rm(bench.#folder, { recursive: true });
+  for (let round = 0; round < rounds; round++) {
+    const order = [...servers.entries()];
+    for (const [i, server] of round % 2 === 0 ? order : order.toReversed()) {
+      await load(server.urlOf(work), LEAD_IN);
+      const before = await server.cpu();
+      const turn = await load(server.urlOf(work), REQUESTS);
+      found[i]?.push({ ...turn, cpu: ((await server.cpu()) - before) / REQUESTS });
     }
   }
-
-  floor(upstream: string): Promise<Server> {
-    return this.#start('floor', SERVER, [join(dist, 'tools/bench/floor.js')], { UPSTREAM: upstream });
-  }
-
-  /** Starts the service of a build, as operators do. */
-  async service(name: string, config: string, build = dist): Promise<Server> {
-    const file = join(this.#folder, `${name}.yaml`);
-    await writeFile(file, config);
-    return this.#start(name, SERVER, [join(build, 'cli/bin.js'), 'start', '-c', file]);
-  }
-
-  /**
-   * Gives each server a turn in each round, in alternating order, so that changes of the machine's speed affect all.
-   * @returns the turns of each server.
-   */
-  async measure(servers: readonly Server[], work: string, requests: number, rounds: number): Promise<Turn[][]> {
-    const found = servers.map((): Turn[] => []);
-    for (const server of servers) {
-      await verified(server.urlOf(work));
-      await load(server.urlOf(work), WARM_UP);
-    }
-    for (let round = 0; round < rounds; round++) {
-      const order = [...servers.entries()];
-      for (const [i, server] of round % 2 === 0 ? order : order.toReversed()) {
-        await load(server.urlOf(work), LEAD_IN);
-        const before = await server.cpu();
-        const turn = await load(server.urlOf(work), requests);
-        found[i]?.push({ ...turn, cpu: ((await server.cpu()) - before) / requests });
-      }
-    }
-    return found;
-  }
-
-  /** Starts a process. Its output goes to a file, because a pipe that is not read blocks. */
-  async #start(name: string, cores: string, args: readonly string[], more: object = {}): Promise<Server> {
-    const log = join(this.#folder, `${name}.log`);
-    const output = await open(log, 'w');
-    const began = performance.now();
-    const words = ['-c', cores, process.execPath, ...args];
-    const stdio = ['ignore', output.fd, output.fd] as const;
-    const child = spawn('taskset', words, { env: { ...process.env, ...env, ...more }, stdio: [...stdio] });
-    await output.close();
-    const url = await listening(child, log, name);
-    const started = performance.now() - began;
-    const found = (await readFile(log, 'utf8')).matchAll(/bench\/(\w+) (0x[0-9a-f]{64})/g);
-    const ids = new Map([...found].map(([, endpoint = '', id = '']) => [endpoint, id]));
-    const server = {
-      url,
-      started,
-      urlOf: (work: string) => (ids.has(work) ? `${url}/endpoints/${ids.get(work)}` : `${url}/${work}`),
-      cpu: () => cpuOf(child.pid),
-      stop: async () => {
-        if (child.exitCode !== null || child.signalCode !== null) return;
-        child.kill('SIGTERM');
-        await once(child, 'exit');
-      },
-    };
-    this.#servers.push(server);
-    return server;
-  }
+  return found;
 }
 
 /**
@@ -167,24 +162,11 @@ async function load(url: string, amount: number) {
 }
 
 /** Verifies an answer of a server before it is measured. */
-async function verified(url: string): Promise<void> {
+async function verify(url: string): Promise<void> {
   const response = await fetch(url, request);
   if (!response.ok) throw new Error(`status ${response.status} at ${url}`);
   const result = verifyResponse(await response.json(), { node: null });
   if (!result.ok) throw new Error(`${url}: ${result.message}`);
-}
-
-/** Waits for the line `listening on <url>`. */
-async function listening(child: ChildProcess, log: string, name: string): Promise<string> {
-  const deadline = performance.now() + START_TIMEOUT_MS;
-  while (child.exitCode === null && performance.now() < deadline) {
-    const text = await readFile(log, 'utf8');
-    const url = /listening on (http:[^\s"]+)/.exec(text)?.[1];
-    if (url !== undefined) return url;
-    await sleep(2);
-  }
-  child.kill('SIGKILL');
-  throw new Error(`${name} did not start: ${await readFile(log, 'utf8')}`);
 }
 
 /** Returns microseconds of CPU. Linux counts nanoseconds in `schedstat`, but steps of 10 ms in `stat`. */
