@@ -8,7 +8,10 @@ export interface TreeLimits {
   readonly depth: number;
   /** Most values; an aliased value counts each time that it is used. */
   readonly values: number;
-  /** Whether a number is refused if a double would lose digits of it. In hex, such a number becomes a text instead. */
+  /**
+   * Whether a number is refused if a double would lose digits of it. In hex, such a number becomes a text instead. If not, every
+   * number becomes a text that JavaScript would write differently, such as 1.10.
+   */
   readonly isExact: boolean;
 }
 const MAX_FINDINGS = 100;
@@ -98,7 +101,8 @@ export class TreeBuilder {
   #scalar(node: unknown): unknown {
     if (!isScalar(node)) return null;
     const { value, source = '' } = node;
-    if (typeof value !== 'number' || !this.#limits.isExact) return value;
+    if (typeof value !== 'number') return value;
+    if (!this.#limits.isExact) return String(value) === source ? value : source;
     if (source.startsWith('0x')) return keepsDigits(String(BigInt(source)), value) ? value : source;
     if (!Number.isFinite(value)) return this.#report(node, 'is not a finite number');
     const digits = source.startsWith('0o') ? String(BigInt(source)) : source;

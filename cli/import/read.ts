@@ -45,11 +45,11 @@ async function fetched(url: string): Promise<Buffer> {
 }
 
 /**
- * Parses JSON, much faster than YAML. Numbers that a double would round become infinite. Undefined for other text, deep nesting,
- * and keys that no config may have.
+ * Parses JSON, much faster than YAML. Numbers that a double would round become texts. Undefined for other text, deep nesting, and
+ * keys that no config may have.
  */
 function json(text: string): Tree | undefined {
   if (!/^\s*\{/.test(text) || isDeeperThan(text, LIMITS.depth) || text.includes('"__proto__"')) return undefined;
-  const value = jsonIn(withoutRoundedNumbers(text));
+  const value = jsonIn(withoutRoundedNumbers(text, (digits) => JSON.stringify(digits)));
   return isRecord(value) ? value : undefined;
 }

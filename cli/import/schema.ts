@@ -1,4 +1,3 @@
-import { writtenNumbers } from '../../config/tree.ts';
 import { keepsDigits } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf } from './document.ts';
@@ -11,13 +10,12 @@ const MAX_PARTS = 50;
 const CIRCULAR = 'is part of itself: its inner values may be anything';
 const TOO_LARGE = 'is too large: what lies deep in it may be anything';
 
-const KEPT = [
-  ...['pattern', 'minLength', 'maxLength', 'multipleOf'],
-  ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'required'],
-];
-const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
+const NUMBERS = ['minLength', 'maxLength', 'multipleOf', 'minItems', 'maxItems', 'minProperties', 'maxProperties'];
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
-const LOST = ['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas', 'propertyNames', 'contains'];
+const LOST = [
+  ...['not', 'if', 'patternProperties', 'dependentRequired', 'dependentSchemas'],
+  ...['propertyNames', 'contains', 'uniqueItems'],
+];
 
 /**
  * Converts a schema for a parameter of a config. The converted schema accepts the same values, or more.
@@ -46,82 +44,76 @@ export function readSchema(document: ApiDocument, stated: unknown, lose: (reason
 }
 
 /** Converts the members of a schema. @param read converts an inner schema. @param lost the reasons why it restricts less. */
-function membersOf(document: ApiDocument, stated: Block, read: (value: unknown) => Block, lost: Set<string>): Block {
-  const rounded = [...LIMITS, ...KEPT].filter((key) => isRounded(stated[key], writtenNumbers(stated).get(key)));
-  for (const key of rounded) lost.add(`"${key}" has more digits than a number keeps, and is not checked`);
-  // An author's /^a$/i would fit no text, since nothing comes before its beginning.
-  const quoted = /^\/\^.*\/[a-z]*$/s.test(String(stated.pattern)) ? ['pattern'] : [];
-  for (const key of quoted) lost.add(`"${key}" is in slashes, and is not checked`);
-  const schema: Block = { ...stated, ...Object.fromEntries([...rounded, ...quoted].map((key) => [key, undefined])) };
-  for (const keyword of LOST) if (schema[keyword] !== undefined) lost.add(`"${keyword}" is not checked`);
-  if (schema.uniqueItems === true) lost.add('"uniqueItems" is not checked');
-  const inner = (value: unknown) => (typeof value === 'boolean' ? value : read(value));
-  const { items, additionalProperties } = schema;
+function membersOf(document: ApiDocument, schema: Block, read: (value: unknown) => Block, lost: Set<string>): Block {
+  const { type, nullable, pattern, required, properties, items, additionalProperties } = schema;
+  for (const keyword of LOST) if ((schema[keyword] ?? false) !== false) lost.add(`"${keyword}" is not checked`);
   const hidden = new Set(readOnlyIn(document, schema));
   if (hidden.size > 0) lost.add('has members that are read-only, which are left out');
-  const properties = Object.entries(document.block(schema.properties)).filter(([name]) => !hidden.has(name));
-  // OpenAPI 3.0 has `nullable` in place of a type.
-  const type = typeof schema.type === 'string' && schema.nullable === true ? [schema.type, 'null'] : schema.type;
-  const choices = choicesOf(stated);
-  const isCut = choices?.includes(undefined) === true;
-  if (isCut) lost.add('has a choice with more digits than a number keeps, so that any value is taken');
-  const members: Record<string, unknown> = {
-    ...(type === undefined ? {} : { type: literals(type) }),
-    ...(choices === undefined || isCut ? {} : { enum: choices }),
-    ...Object.fromEntries(KEPT.flatMap((key) => (schema[key] === undefined ? [] : [[key, literals(schema[key])]]))),
-    ...limitsOf(schema),
-    ...(isRecord(schema.properties)
-      ? { properties: Object.fromEntries(properties.map(([name, value]) => [name, inner(value)])) }
-      : {}),
-    ...(isRecord(items) || typeof items === 'boolean' ? { items: inner(items) } : {}),
-    ...(additionalProperties === undefined ? {} : { additionalProperties: inner(additionalProperties) }),
+  // An author's /^a$/i would fit no text, since nothing comes before its beginning.
+  const isQuoted = /^\/\^.*\/[a-z]*$/s.test(String(pattern));
+  if (isQuoted) lost.add('"pattern" is in slashes, and is not checked');
+  const inner = (value: unknown) => (typeof value === 'boolean' ? value : read(value));
+  const shown = Object.entries(document.block(properties)).filter(([name]) => !hidden.has(name));
+  const members = {
+    // OpenAPI 3.0 has `nullable` in place of a type.
+    type: literals(typeof type === 'string' && nullable === true ? [type, 'null'] : type),
+    enum: choicesOf(schema, lost),
+    pattern: isQuoted ? undefined : literals(pattern),
+    ...Object.fromEntries(NUMBERS.map((keyword) => [keyword, numberAt(schema, keyword, lost)])),
+    // In Swagger, `required` may be a boolean of the parameter itself.
+    required: Array.isArray(required) ? literals(required.filter((name) => !hidden.has(name))) : undefined,
+    ...limitsOf(schema, 'minimum', 'exclusiveMinimum', lost),
+    ...limitsOf(schema, 'maximum', 'exclusiveMaximum', lost),
+    properties: isRecord(properties)
+      ? Object.fromEntries(shown.map(([name, value]) => [name, inner(value)]))
+      : undefined,
+    items: isRecord(items) || typeof items === 'boolean' ? inner(items) : undefined,
+    additionalProperties: additionalProperties === undefined ? undefined : inner(additionalProperties),
+    ...Object.fromEntries(
+      LISTS.map((keyword) => [keyword, Array.isArray(schema[keyword]) ? schema[keyword].map(inner) : undefined]),
+    ),
   };
-  for (const key of LISTS) if (Array.isArray(schema[key])) members[key] = schema[key].map(inner);
-  // In Swagger, `required` may be a boolean of the parameter itself.
-  if (Array.isArray(members.required)) members.required = members.required.filter((name) => !hidden.has(name));
-  else delete members.required;
-  return members;
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** Returns the limits of a number. In OpenAPI 3.0 and Swagger, an exclusive limit is a limit with a boolean beside it. */
-function limitsOf(schema: Block): Block {
-  const stated = ['Minimum', 'Maximum'].flatMap((end) => {
-    const limit = end.toLowerCase();
-    const exclusive = `exclusive${end}`;
-    if (schema[exclusive] === true) return Object.entries({ [exclusive]: schema[limit] });
-    return Object.entries({ [limit]: schema[limit], [exclusive]: schema[exclusive] });
-  });
-  return Object.fromEntries(stated.filter(([, value]) => Number.isFinite(value)));
+/** Returns a limit of a number. In OpenAPI 3.0 and Swagger, an exclusive limit is a limit with a boolean beside it. */
+function limitsOf(schema: Block, limit: string, exclusive: string, lost: Set<string>): Block {
+  if (schema[exclusive] === true) return { [exclusive]: numberAt(schema, limit, lost) };
+  return { [limit]: numberAt(schema, limit, lost), [exclusive]: numberAt(schema, exclusive, lost) };
 }
 
-/** Matches a number that an author may have quoted. */
-const NUMBER = /^[-+]?\d{1,15}(?:\.\d{1,15})?$/;
+function numberAt(schema: Block, keyword: string, lost: Set<string>): number | undefined {
+  const value = schema[keyword];
+  const number = numberIn(value);
+  if (number === undefined && /\d/.test(String(value)))
+    lost.add(`"${keyword}" has more digits than a number keeps, and is not checked`);
+  return number;
+}
+
+/** Returns the number that a value or its text stands for; undefined for one that a double would round, and for any other value. */
+function numberIn(value: unknown): number | undefined {
+  const text = String(value);
+  const number = Number(text);
+  return /\d/.test(text) && Number.isFinite(number) && keepsDigits(text, number) ? number : undefined;
+}
 
 /** Returns the values of `enum`, or of `const` as the only one, in the schema's type; undefined if it has neither. */
-function choicesOf(schema: Block): unknown[] | undefined {
-  const { const: only, enum: all } = schema;
-  const type = String([schema.type].flat().filter((each) => each !== 'null'));
-  if (only !== undefined) return [choiceOf(type, only, writtenNumbers(schema).get('const'))];
-  if (!Array.isArray(all)) return undefined;
-  return all.map((each, i) => choiceOf(type, each, writtenNumbers(all).get(i)));
+function choicesOf({ const: only, enum: all, type }: Block, lost: Set<string>): unknown[] | undefined {
+  const stated = only === undefined ? all : [only];
+  if (!Array.isArray(stated)) return undefined;
+  const types = [type].flat().filter((each) => each !== 'null');
+  const choices = stated.map((each) => choiceOf(String(types), each));
+  if (!choices.includes(undefined)) return choices;
+  lost.add('has a choice with more digits than a number keeps, so that any value is taken');
+  return undefined;
 }
 
-/**
- * Returns a choice in its type, since authors quote numbers; undefined for a number that a double has rounded.
- * @param written a number as in YAML, which reads 1.10 as 1.1.
- */
-function choiceOf(type: string, choice: unknown, written?: string): unknown {
-  const text = written ?? String(choice);
-  if (type === 'string' && isScalar(choice) && (written !== undefined || !isRounded(choice))) return literal(text);
-  if (isRounded(choice, written)) return undefined;
-  if (type === 'boolean') return choice === 'true' || (choice === 'false' ? false : literals(choice));
-  return literals(/^(?:integer|number)$/.test(type) && NUMBER.test(text) ? Number(text) : choice);
-}
-
-/** Returns whether a double would round a number. @param written it, as in YAML; of JSON such a number is infinite. */
-function isRounded(value: unknown, written?: string): boolean {
-  if (typeof value !== 'number' || Number.isSafeInteger(value)) return false;
-  return written === undefined ? !Number.isFinite(value) : !keepsDigits(written, value);
+/** Returns a choice in its type, since authors quote numbers; undefined for a number that a double would round. */
+function choiceOf(type: string, choice: unknown): unknown {
+  const text = String(choice);
+  if (type === 'string' && isScalar(choice)) return literal(text);
+  if (type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
+  return /^(?:integer|number)$/.test(type) && /^[-+.\d]/.test(text) ? numberIn(text) : literals(choice);
 }
 
 /** Returns the values that a schema, its parts or its items list. */
@@ -155,5 +147,5 @@ function isReadOnly(document: ApiDocument, member: unknown): boolean {
 }
 
 export function isScalar(value: unknown): value is string | number | boolean {
-  return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
+  return ['string', 'number', 'boolean'].includes(typeof value);
 }

@@ -11,9 +11,8 @@ export function encoded(path: string): string {
   return path.toWellFormed().replace(/[\s\\]|[^\x21-\x7e]/gu, (character) => encodeURIComponent(character));
 }
 
-/** Escapes all texts of a value with {@link literal}; keys are never replaced. Numbers without JSON form become texts. */
+/** Escapes all texts of a value with {@link literal}; keys are never replaced. */
 export function literals(value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
   if (typeof value === 'string') return literal(value);
   if (Array.isArray(value)) return value.map(literals);
   if (typeof value !== 'object' || value === null) return value;
