@@ -8,7 +8,7 @@ import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
 import { parametersOf } from './parameters.ts';
 import { answerOf, suggestionsOf } from './suggestions.ts';
-import { encoded, literal, summary } from './text.ts';
+import { encoded, summary } from './text.ts';
 
 /** An endpoint in the form of the config file. */
 export interface ImportedEndpoint {
@@ -87,7 +87,7 @@ export class Conversion {
 
   #add(operation: Operation): void {
     const { method, path, block } = operation;
-    this.operations.add(`${method} ${literal(encoded(path))}`);
+    this.operations.add(`${method} ${encoded(path)}`);
     const operationId = typeof block.operationId === 'string' ? block.operationId : '';
     const name = nameOf(operationId, nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'));
     if (!this.#options.wants(method, path, name)) return;
@@ -130,8 +130,8 @@ export class Conversion {
     const description = summary(block.summary, block.description);
     const endpoint: ImportedEndpoint = {
       name: this.#unique(name, api.url),
-      ...(description === undefined ? {} : { description: literal(description) }),
-      path: literal(encoded(path)),
+      ...(description === undefined ? {} : { description }),
+      path: encoded(path),
       ...(method === 'GET' ? {} : { method }),
       ...(body.isForm ? { bodyType: 'form' } : {}),
       parameters,
@@ -186,7 +186,7 @@ export class Conversion {
     if (another !== undefined)
       this.leftOut.push({ what: 'servers', at: 'the document', reason: 'only the first of several is taken' });
     const { url: chosen, base } = this.#options;
-    if (chosen !== undefined) return literal(chosen.replace(/\/$/, ''));
+    if (chosen !== undefined) return chosen.replace(/\/$/, '');
     if (/[{}]/.test(filled) || !URL.canParse(filled, base))
       throw new Inexpressible('has no server with a whole URL: say where it is, with --url https://…');
     const target = new URL(filled, base);
@@ -196,7 +196,7 @@ export class Conversion {
     }
     if (isLoopback(target.hostname) || PRIVATE.test(target.hostname))
       this.remarks.add(`the server ${target.host} is this machine, or in a private network`);
-    return literal(target.href.replace(/\/$/, ''));
+    return target.href.replace(/\/$/, '');
   }
 }
 
@@ -214,5 +214,5 @@ function differs(api: ImportedApi, scheme: Scheme): boolean {
 
 function isSentBy(api: ImportedApi, own: readonly Block[], place: unknown, name: string): boolean {
   if (place === 'header') return sentBy(api).has(name.toLowerCase());
-  return own.some((parameter) => parameter.name === literal(name) && (parameter.in ?? 'query') === place);
+  return own.some((parameter) => parameter.name === name && (parameter.in ?? 'query') === place);
 }

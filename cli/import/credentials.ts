@@ -1,6 +1,5 @@
 import { type ApiDocument, type Block, listOf } from './document.ts';
 import { unique, variableOf, wordsOf } from './names.ts';
-import { literal } from './text.ts';
 
 /** The credentials of a request, as a config sends them. */
 export interface Scheme {
@@ -63,9 +62,8 @@ export class Credentials {
     const isKey = kind === 'apiKey' && /^(?:header|query|cookie)$/.test(String(scheme.in));
     if (!isKey || typeof scheme.name !== 'string' || scheme.name === '')
       return `needs the credentials "${name}", of a kind that no config has`;
-    const key = literal(scheme.name);
     if (scheme.in === 'header') return { headers: { [scheme.name]: value } };
-    return { parameter: { name: key, ...(scheme.in === 'cookie' ? { in: 'cookie' } : {}), fixed: value } };
+    return { parameter: { name: scheme.name, ...(scheme.in === 'cookie' ? { in: 'cookie' } : {}), fixed: value } };
   }
 
   /** Uses client credentials if the document has them; other flows need a person, so the token is a variable. */
@@ -76,7 +74,7 @@ export class Credentials {
       const [clientId, clientSecret] = PARTS.map((part) => `\${${this.variable(name, part)}}`);
       const [scope] = Object.keys(this.#document.block(scopes));
       const remark = scope === undefined ? {} : { remark: 'add the "scope" of oauth2 that your endpoints need' };
-      return { oauth2: { tokenUrl: literal(tokenUrl), clientId, clientSecret }, ...remark };
+      return { oauth2: { tokenUrl, clientId, clientSecret }, ...remark };
     }
     const variable = this.variable(name);
     const remark = `${variable} is a token of OAuth 2.0, which nobody renews`;

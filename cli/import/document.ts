@@ -1,5 +1,6 @@
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Inexpressible } from './left-out.ts';
+import { literals } from './text.ts';
 
 /** A mapping of a document. */
 export type Block = Readonly<Record<string, unknown>>;
@@ -20,7 +21,10 @@ export interface Operation {
 const LONGEST_CHAIN = 50;
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query']);
 
-/** An OpenAPI document (3.0 to 3.2) or a Swagger document (2.0). References are resolved one at a time, when needed. */
+/**
+ * An OpenAPI document (3.0 to 3.2) or a Swagger document (2.0). References are resolved one at a time, when needed. Its texts are
+ * escaped, so that a config that is made of them names no variable that the document chose.
+ */
 export class ApiDocument {
   readonly root: Block;
   readonly #merged = new WeakMap<Block, Block>();
@@ -28,7 +32,7 @@ export class ApiDocument {
   /** @throws Error for a document of another kind. */
   constructor(root: Block) {
     checkVersion(root);
-    this.root = root;
+    this.root = Object(literals(root));
   }
 
   get isSwagger(): boolean {

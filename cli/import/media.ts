@@ -1,7 +1,6 @@
 import type { ApiDocument, Block } from './document.ts';
 import type { Note } from './left-out.ts';
 import { valuesOf } from './schema.ts';
-import { literal } from './text.ts';
 
 /** Returns whether a media type is JSON, or may be. */
 export function isJson(type: string): boolean {
@@ -24,7 +23,7 @@ export function mediaHeadersOf(types: { readonly [header: string]: string | unde
   return Object.entries(types).flatMap(([name, type]) => {
     if (type === undefined || PLAIN.test(type.trim())) return [];
     note(`header "${name}"`, `is fixed to ${type}`);
-    return [{ name, in: 'header', fixed: literal(type) }];
+    return [{ name, in: 'header', fixed: type }];
   });
 }
 

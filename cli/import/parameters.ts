@@ -3,7 +3,7 @@ import { type ApiDocument, type Block, listOf, type Operation } from './document
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { jsonChoiceOf } from './media.ts';
 import { isScalar, partsOf, readSchema } from './schema.ts';
-import { encoded, literal, summary } from './text.ts';
+import { encoded, summary } from './text.ts';
 
 /** Headers that the HTTP client sets itself, or that follow from media types. */
 const ELSEWHERE = /^(?:content-length|host|user-agent|accept-encoding|connection|accept|content-type)$/;
@@ -29,7 +29,7 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
     }
     if (role !== undefined) {
       note(what, `is taken for a credential of yours, ${role.fixed}`);
-      return [{ name: literal(String(name)), ...placeOf(String(place)), ...role }];
+      return [{ name: String(name), ...placeOf(String(place)), ...role }];
     }
     const lose = (reason: string) => note(what, reason);
     const about = { isRequired: required === true || place === 'path', isText: true, lose };
@@ -37,10 +37,7 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
     return unlessInexpressible(what, required === true, note, make);
   });
   const missing = [...operation.path.matchAll(/\{([^{}]*)\}/g)].filter(([, name]) => !declared.has(`path ${name}`));
-  return [
-    ...parameters,
-    ...missing.map(([, name = '']) => ({ name: literal(encoded(name)), in: 'path', required: true })),
-  ];
+  return [...parameters, ...missing.map(([, name = '']) => ({ name: encoded(name), in: 'path', required: true }))];
 }
 
 /** Returns the parameters that a config may have, by place and name. The operation's own win over its path's. */
@@ -63,7 +60,7 @@ function declaredOf(document: ApiDocument, { parameters, path }: Operation, note
 }
 
 function placeOf(place: string): Block {
-  return place === 'query' ? {} : { in: literal(place) };
+  return place === 'query' ? {} : { in: place };
 }
 
 /** Makes a parameter. @param stated the schema of its value. @throws Inexpressible */
@@ -78,10 +75,10 @@ export function parameterOf(document: ApiDocument, parameter: Block, stated: Blo
   if (json !== undefined) about.lose(`chooses the format of the answer, and is fixed to ${json}`);
   return {
     // A path parameter must have the name in the path, which is percent-encoded.
-    name: literal(place === 'path' ? encoded(String(name)) : String(name)),
+    name: place === 'path' ? encoded(String(name)) : String(name),
     ...placeOf(String(place)),
-    ...(json === undefined ? restOf(document, sent(), about) : { fixed: literal(json) }),
-    ...(described === undefined ? {} : { description: literal(described) }),
+    ...(json === undefined ? restOf(document, sent(), about) : { fixed: json }),
+    ...(described === undefined ? {} : { description: described }),
   };
 }
 

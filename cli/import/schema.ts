@@ -1,7 +1,6 @@
 import { keepsDigits } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf } from './document.ts';
-import { literal, literals } from './text.ts';
 
 /** The most levels and parts of a schema; deeper values may be anything. */
 const MAX_DEPTH = 5;
@@ -56,12 +55,12 @@ function membersOf(document: ApiDocument, schema: Block, read: (value: unknown) 
   const shown = Object.entries(document.block(properties)).filter(([name]) => !hidden.has(name));
   const members = {
     // OpenAPI 3.0 has `nullable` in place of a type.
-    type: literals(typeof type === 'string' && nullable === true ? [type, 'null'] : type),
+    type: typeof type === 'string' && nullable === true ? [type, 'null'] : type,
     enum: choicesOf(schema, lost),
-    pattern: isQuoted ? undefined : literals(pattern),
+    pattern: isQuoted ? undefined : pattern,
     ...Object.fromEntries(NUMBERS.map((keyword) => [keyword, numberAt(schema, keyword, lost)])),
     // In Swagger, `required` may be a boolean of the parameter itself.
-    required: Array.isArray(required) ? literals(required.filter((name) => !hidden.has(name))) : undefined,
+    required: Array.isArray(required) ? required.filter((name) => !hidden.has(name)) : undefined,
     ...limitsOf(schema, 'minimum', 'exclusiveMinimum', lost),
     ...limitsOf(schema, 'maximum', 'exclusiveMaximum', lost),
     properties: isRecord(properties)
@@ -111,9 +110,9 @@ function choicesOf({ const: only, enum: all, type }: Block, lost: Set<string>): 
 /** Returns a choice in its type, since authors quote numbers; undefined for a number that a double would round. */
 function choiceOf(type: string, choice: unknown): unknown {
   const text = String(choice);
-  if (type === 'string' && isScalar(choice)) return literal(text);
+  if (type === 'string' && isScalar(choice)) return text;
   if (type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
-  return /^(?:integer|number)$/.test(type) && /^[-+.\d]/.test(text) ? numberIn(text) : literals(choice);
+  return /^(?:integer|number)$/.test(type) && /^[-+.\d]/.test(text) ? numberIn(text) : choice;
 }
 
 /** Returns the values that a schema, its parts or its items list. */

@@ -3,7 +3,6 @@ import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { Inexpressible } from './left-out.ts';
 import { jsonOf } from './media.ts';
-import { literal } from './text.ts';
 
 /** The most suggestions for one endpoint, levels of an answer, and members that are searched. */
 const MOST = 4;
@@ -47,7 +46,7 @@ export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
       if (depth < MAX_DEPTH && queue.length < MAX_MEMBERS) queue.push([at, each, depth + 1]);
     };
     if (isRecord(properties))
-      for (const [name, member] of Object.entries(properties)) add(path + literal(pathStep(name)), member);
+      for (const [name, member] of Object.entries(properties)) add(path + pathStep(name), member);
     if (isRecord(items)) add(`${path}[0]`, items);
     for (const part of listOf(allOf)) add(path, part);
   }

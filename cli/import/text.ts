@@ -1,22 +1,24 @@
+import { isRecord } from '../../plugins-sdk/schema/path.ts';
+
 /** The most characters of a description. */
 const LONGEST_DESCRIPTION = 100;
-
-/** Escapes a text for a config, so that nothing in it is replaced by the value of a variable. */
-export function literal(text: string): string {
-  return text.replaceAll('${', () => '$${');
-}
 
 /** Percent-encodes the characters of a path that a config must not have. */
 export function encoded(path: string): string {
   return path.toWellFormed().replace(/[\s\\]|[^\x21-\x7e]/gu, (character) => encodeURIComponent(character));
 }
 
-/** Escapes all texts of a value with {@link literal}; keys are never replaced. */
+/** Escapes a text for a config, so that nothing in it is replaced by the value of a variable. */
+function literal(text: string): string {
+  return text.replaceAll('${', () => '$${');
+}
+
+/** Escapes all texts of a value, keys too, since keys of a document become values of a config. */
 export function literals(value: unknown): unknown {
   if (typeof value === 'string') return literal(value);
   if (Array.isArray(value)) return value.map(literals);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, literals(member)]));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [literal(key), literals(member)]));
 }
 
 /** Matches text that looks like a key or token: long words of letters and digits, and words after `Bearer` or `key=`. */
