@@ -7,7 +7,7 @@ import { readEnvironment, userPath } from '../../service/surroundings.ts';
 import { complain, print } from '../../service/terminal.ts';
 import { codeOf } from '../../service/text.ts';
 import { type Given, suggestion, UsageError } from '../arguments.ts';
-import type { Imported } from '../import/convert.ts';
+import type { Conversion } from '../import/convert.ts';
 import { importDocument } from '../import/index.ts';
 import { leftOutLines } from '../import/left-out.ts';
 import { merge } from '../import/merge.ts';
@@ -47,10 +47,10 @@ async function naming<T>(place: string | undefined, work: () => Promise<T>): Pro
 }
 
 /** Imports a document, and prints the parts that are left out. @throws Error when nothing can be imported. */
-async function imports(given: Given, source: string): Promise<Imported> {
+async function imports(given: Given, source: string): Promise<Conversion> {
   const name = nameOfSource(source);
   const tree = await naming(name, () => readDocument(isUrl(source) ? source : userPath(source)));
-  const options = { ...optionsOf(given, source), builtins: definitions() };
+  const options = optionsOf(given, source);
   const imported = await naming(name, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
   if (!given.flag('json')) await complain('left out', lines);
@@ -111,7 +111,7 @@ function nothingIn(tree: Tree, leftOut: readonly string[]): string {
   return paths === 0 ? 'the document has no paths' : 'no operation of the document is wanted by --only and --include';
 }
 
-async function configText(imported: Imported, file = '/config.yaml', before?: string) {
+async function configText(imported: Conversion, file = '/config.yaml', before?: string) {
   const count = imported.apis.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
   const merged = before === undefined ? undefined : merge(before, imported);
   const text = merged?.text ?? fileText(imported);

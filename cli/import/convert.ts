@@ -6,7 +6,7 @@ import { ApiDocument, type Block, type Operation } from './document.ts';
 import { Inexpressible, type LeftOut, type Note } from './left-out.ts';
 import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
-import { parametersOf } from './parameters.ts';
+import { keyOf, parametersOf } from './parameters.ts';
 import { answerOf, suggestionsOf } from './suggestions.ts';
 import { encoded, summary } from './text.ts';
 
@@ -29,9 +29,6 @@ export interface ImportedApi {
   readonly auth: Block;
   endpoints: ImportedEndpoint[];
 }
-
-/** The result of an import. */
-export type Imported = Conversion;
 
 /** An operator's choices for an import. */
 export interface ImportOptions {
@@ -114,7 +111,10 @@ export class Conversion {
     const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
     const security: Security = {
       hasWay: schemes.length > 0,
-      isSent: (place, parameter) => isSentBy(api, own, place, parameter),
+      sent: new Set([
+        ...[...sentBy(api).keys()].map((key) => `header ${key}`),
+        ...own.map((each) => keyOf({ in: 'query', ...each })),
+      ]),
       variable: (key) => this.#credentials.variable(key),
     };
     const body = bodyOf(this.#document, operation, note);
@@ -210,9 +210,4 @@ function sentBy({ headers, oauth2 }: Scheme): Map<string, unknown> {
 function differs(api: ImportedApi, scheme: Scheme): boolean {
   const before = sentBy(api);
   return [...sentBy(scheme)].some(([name, value]) => before.has(name) && before.get(name) !== value);
-}
-
-function isSentBy(api: ImportedApi, own: readonly Block[], place: unknown, name: string): boolean {
-  if (place === 'header') return sentBy(api).has(name.toLowerCase());
-  return own.some((parameter) => parameter.name === name && (parameter.in ?? 'query') === place);
 }

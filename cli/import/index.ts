@@ -1,26 +1,24 @@
 import { ConfigErrors } from '../../config/findings.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Tree } from '../../config/yaml.ts';
-import type { Definition, Finding } from '../../plugins-sdk/define.ts';
-import { Conversion, type Imported, type ImportedApi, type ImportOptions } from './convert.ts';
+import type { Finding } from '../../plugins-sdk/define.ts';
+import { definitions } from '../../service/index.ts';
+import { Conversion, type ImportedApi, type ImportOptions } from './convert.ts';
 
 /**
  * Converts an OpenAPI document into a config that the service can start with. The environment and files have no influence.
  * @throws Error for a document of another kind.
  */
-export async function importDocument(
-  tree: Tree,
-  options: ImportOptions & { readonly builtins: readonly Definition[] },
-): Promise<Imported> {
+export async function importDocument(tree: Tree, options: ImportOptions): Promise<Conversion> {
   const imported = new Conversion(tree, options);
   const ofDocument = tree.swagger === undefined ? 'servers[0].url' : 'basePath';
-  await repair(imported, options.builtins, options.url === undefined ? ofDocument : '--url');
+  await repair(imported, options.url === undefined ? ofDocument : '--url');
   for (const api of imported.apis) keepUsed(api, imported);
   return imported;
 }
 
 /** Removes credentials that only removed endpoints needed, and collects the notes on the others. */
-function keepUsed(api: ImportedApi, { schemes, remarks }: Imported): void {
+function keepUsed(api: ImportedApi, { schemes, remarks }: Conversion): void {
   const used = api.endpoints.flatMap((endpoint) => schemes.get(endpoint) ?? []);
   const names = used.flatMap(({ headers = {} }) => Object.keys(headers));
   api.headers = Object.fromEntries(Object.entries(api.headers).filter(([name]) => names.includes(name)));
@@ -36,11 +34,11 @@ const MOST_ROUNDS = 50;
  * text of the refusal. A valid config is left.
  * @param source the origin of the APIs' URLs, for texts.
  */
-async function repair(imported: Imported, builtins: readonly Definition[], source: string): Promise<void> {
+async function repair(imported: Conversion, source: string): Promise<void> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
     imported.apis = imported.apis.filter(({ endpoints }) => endpoints.length > 0);
     const { apis } = imported;
-    const errors = apis.length === 0 ? [] : await errorsIn({ version: '1.0', apis }, builtins);
+    const errors = apis.length === 0 ? [] : await errorsIn({ version: '1.0', apis });
     if (errors.length === 0) return;
     const removed = new Set<object>();
     for (const error of errors) remove(imported, error, removed, source);
@@ -57,7 +55,7 @@ async function repair(imported: Imported, builtins: readonly Definition[], sourc
 const PLACE = /^apis\[(\d+)\](?:\.endpoints\[(\d+)\](?:\.parameters\[(\d+)\])?)?(?:\.(\w+))?/;
 
 /** Removes the part that a finding is about. @throws Error for a finding outside the APIs. */
-function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed: Set<object>, source: string): void {
+function remove({ apis, leftOut }: Conversion, { path, message }: Finding, removed: Set<object>, source: string): void {
   const [, a, e, p, key = ''] = PLACE.exec(path) ?? [];
   const api = apis[Number(a)];
   if (api === undefined) throw new Error(`${path}: ${message}`);
@@ -83,9 +81,9 @@ function remove({ apis, leftOut }: Imported, { path, message }: Finding, removed
   }
 }
 
-async function errorsIn(tree: Tree, builtins: readonly Definition[]): Promise<readonly Finding[]> {
+async function errorsIn(tree: Tree): Promise<readonly Finding[]> {
   try {
-    await loadConfig({ file: '/config.yaml', tree, env: {}, builtins, allowUnset: true });
+    await loadConfig({ file: '/config.yaml', tree, env: {}, builtins: definitions(), allowUnset: true });
     return [];
   } catch (error) {
     if (error instanceof ConfigErrors) return error.findings.filter(({ level }) => level === 'error');

@@ -1,5 +1,5 @@
 import { isMap, isSeq, parseDocument, type Tags, type YAMLMap, type YAMLSeq } from 'yaml';
-import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
+import type { Conversion, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX } from './names.ts';
 import { apiNode, endpointNode, variablesIn, yamlText } from './write.ts';
 
@@ -11,7 +11,7 @@ import { apiNode, endpointNode, variablesIn, yamlText } from './write.ts';
  * stay, and on secrets that one more API would get.
  * @throws Error where a part cannot be added.
  */
-export function merge(text: string, imported: Imported) {
+export function merge(text: string, imported: Conversion) {
   const document = parseDocument(text, { customTags: asWritten });
   const apis = listOf(document.get('apis'), 'apis');
   const blocks = apis.items.filter(isMap);
@@ -74,7 +74,7 @@ function differences(block: YAMLMap, api: ImportedApi): string[] {
 }
 
 /** Returns notes on endpoints that the document does not have; a query after the path is ignored. */
-function goneFrom({ operations }: Imported, api: ImportedApi, block: YAMLMap, endpoints: YAMLSeq): string[] {
+function goneFrom({ operations }: Conversion, api: ImportedApi, block: YAMLMap, endpoints: YAMLSeq): string[] {
   const names = new Set(api.endpoints.map(({ name }) => name.toLowerCase()));
   return endpoints.items.filter(isMap).flatMap((each) => {
     const request = `${each.get('method') ?? 'GET'} ${String(each.get('path')).replace(/\?.*/s, '')}`;

@@ -1,4 +1,4 @@
-import { roleOf, type Security } from './credentials.ts';
+import { isCredential, type Security } from './credentials.ts';
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { jsonChoiceOf } from './media.ts';
@@ -6,7 +6,7 @@ import { isScalar, partsOf, readSchema } from './schema.ts';
 import { encoded, summary } from './text.ts';
 
 /** Headers that the HTTP client sets itself, or that follow from media types. */
-const ELSEWHERE = /^(?:content-length|host|user-agent|accept-encoding|connection|accept|content-type)$/;
+const ELSEWHERE = /^header (?:content-length|host|user-agent|accept-encoding|connection|accept|content-type)$/;
 /** The separators of a list's items, other than a comma: by `collectionFormat` in Swagger, by `style` in OpenAPI. */
 const SWAGGER_SEPARATORS = new Map(Object.entries({ ssv: ' ', tsv: 'tab', pipes: '|', multi: '&' }));
 const OPENAPI_SEPARATORS = new Map(Object.entries({ spaceDelimited: ' ', pipeDelimited: '|' }));
@@ -18,19 +18,11 @@ const STYLES: Readonly<Record<string, Sent['style']>> = { '&': 'repeat', ',': 'c
  * @throws Inexpressible for a required one that no config can express.
  */
 export function parametersOf(document: ApiDocument, operation: Operation, security: Security, note: Note): Block[] {
-  const declared = declaredOf(document, operation, note);
+  const declared = declaredOf(document, operation, security, note);
   const parameters = [...declared.values()].flatMap((parameter) => {
     const { name, in: place, required } = parameter;
     const what = `${place} parameter "${name}"`;
-    const role = roleOf(document, security, parameter);
-    if (typeof role === 'string') {
-      note(what, role);
-      return [];
-    }
-    if (role !== undefined) {
-      note(what, `is taken for a credential of yours, ${role.fixed}`);
-      return [{ name: String(name), ...placeOf(String(place)), ...role }];
-    }
+    if (isCredential(document, parameter)) return credentialOf(parameter, what, security, note);
     const lose = (reason: string) => note(what, reason);
     const about = { isRequired: required === true || place === 'path', isText: true, lose };
     const make = () => parameterOf(document, parameter, document.block(parameter.schema ?? parameter), about);
@@ -40,26 +32,42 @@ export function parametersOf(document: ApiDocument, operation: Operation, securi
   return [...parameters, ...missing.map(([, name = '']) => ({ name: encoded(name), in: 'path', required: true }))];
 }
 
-/** Returns the parameters that a config may have, by place and name. The operation's own win over its path's. */
-function declaredOf(document: ApiDocument, { parameters, path }: Operation, note: Note): Map<string, Block> {
+/** Makes a parameter whose value is a credential of the operator. None, if the operation has credentials and does not need it. */
+function credentialOf({ name, in: place, required }: Block, what: string, security: Security, note: Note): Block[] {
+  if (security.hasWay && required !== true) {
+    note(what, 'is another credential beside its security');
+    return [];
+  }
+  const fixed = `\${${security.variable(String(name))}}`;
+  note(what, `is taken for a credential of yours, ${fixed}`);
+  return [{ name, ...placeOf(place), fixed }];
+}
+
+/** Returns a parameter's place and name, which no two of an operation share. */
+export function keyOf({ name, in: place }: Block): string {
+  return `${place} ${place === 'header' ? String(name).toLowerCase() : name}`;
+}
+
+/** Returns the parameters that a config may have, by {@link keyOf}. The operation's own win over its path's. */
+function declaredOf(document: ApiDocument, { parameters, path }: Operation, { sent }: Security, note: Note) {
   const declared = new Map<string, Block>();
   for (const value of parameters) {
     const parameter = document.block(value);
     const { name, in: place } = parameter;
     if (place === 'body' || place === 'formData') continue;
     const what = `${place} parameter "${name}"`;
-    const header = place === 'header' ? String(name).toLowerCase() : '';
-    const key = `${place} ${header || name}`;
+    const key = keyOf(parameter);
     if (declared.has(key)) continue;
     if (typeof name !== 'string' || typeof place !== 'string') note('a parameter', 'has no "name" or no "in"');
     else if (place === 'path' && !path.includes(`{${name}}`)) note(what, 'is not in the path');
-    else if (ELSEWHERE.test(header)) note(what, 'goes by itself');
+    else if (ELSEWHERE.test(key)) note(what, 'goes by itself');
+    else if (sent.has(key)) note(what, 'is sent as its security says');
     else declared.set(key, parameter);
   }
   return declared;
 }
 
-function placeOf(place: string): Block {
+function placeOf(place: unknown): Block {
   return place === 'query' ? {} : { in: place };
 }
 
@@ -76,7 +84,7 @@ export function parameterOf(document: ApiDocument, parameter: Block, stated: Blo
   return {
     // A path parameter must have the name in the path, which is percent-encoded.
     name: place === 'path' ? encoded(String(name)) : String(name),
-    ...placeOf(String(place)),
+    ...placeOf(place),
     ...(json === undefined ? restOf(document, sent(), about) : { fixed: json }),
     ...(described === undefined ? {} : { description: described }),
   };

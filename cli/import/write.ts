@@ -1,6 +1,6 @@
 import { Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from 'yaml';
 import { unicodeEscape } from '../../lib/text.ts';
-import type { Imported, ImportedApi, ImportedEndpoint } from './convert.ts';
+import type { Conversion, ImportedApi, ImportedEndpoint } from './convert.ts';
 
 /** The most characters of a line. */
 const WIDTH = 120;
@@ -16,14 +16,14 @@ export function variablesIn(text: string): string[] {
 }
 
 /** Returns the text of a new config file. */
-export function fileText(imported: Imported): string {
+export function fileText(imported: Conversion): string {
   const document = new Document({ version: '1.0', apis: [] });
   for (const api of imported.apis) document.addIn(['apis'], apiNode(document, api, imported));
   return headOf(imported) + yamlText(document, WIDTH);
 }
 
 /** Makes an item of the list of APIs. */
-export function apiNode(document: Document, api: ImportedApi, imported: Imported): YAMLMap {
+export function apiNode(document: Document, api: ImportedApi, imported: Conversion): YAMLMap {
   const { name, url, headers, oauth2, auth, endpoints } = api;
   const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
   const node = mapOf(document, { name, url, ...credentials, auth, endpoints: [] });
@@ -34,7 +34,7 @@ export function apiNode(document: Document, api: ImportedApi, imported: Imported
 }
 
 /** Makes an item of the list of endpoints, with suggested encodings as comments. */
-export function endpointNode(document: Document, endpoint: ImportedEndpoint, { suggestions }: Imported): YAMLMap {
+export function endpointNode(document: Document, endpoint: ImportedEndpoint, { suggestions }: Conversion): YAMLMap {
   const node = mapOf(document, endpoint);
   const parameters = node.get('parameters');
   if (isSeq(parameters)) for (const item of parameters.items) if (isMap(item)) styleParameter(item);
@@ -62,7 +62,7 @@ function shown(text: string): string {
   return text.replace(OBEYED, unicodeEscape);
 }
 
-function headOf({ title, apis, remarks }: Imported): string {
+function headOf({ title, apis, remarks }: Conversion): string {
   const variables = variablesIn(JSON.stringify(apis));
   const lines = [
     `${title}, from its OpenAPI document. An endpoint signs the whole answer until it has an encoding:`,

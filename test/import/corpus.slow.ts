@@ -8,7 +8,7 @@ import { readDocument } from '../../cli/import/read.ts';
 import { fileText } from '../../cli/import/write.ts';
 import type { Tree } from '../../config/yaml.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
-import { builtins, loaded } from './documents.ts';
+import { loaded } from './documents.ts';
 
 const folder = process.env.OPENAPI_DOCUMENTS ?? join(PACKAGE_ROOT, 'node_modules/@readme/oas-examples');
 const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
@@ -24,7 +24,7 @@ async function outcome(tree: Tree) {
     if (method === 'GET') reading.add(`GET ${path}`);
     return true;
   };
-  const imported = await importDocument(tree, { base: 'https://base.example', wants, builtins });
+  const imported = await importDocument(tree, { base: 'https://base.example', wants });
   for (const { what, at, reason } of imported.leftOut)
     if (what === undefined && /^answers in .*, not in JSON$/.test(reason)) reading.delete(at);
   const made = imported.apis.flatMap(({ endpoints }) => endpoints).filter(({ method }) => method === undefined);

@@ -3,9 +3,9 @@ import { loadConfig } from '../../config/index.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
 import { definitions } from '../../service/index.ts';
 
-export const builtins = definitions();
+const builtins = definitions();
 const wants = () => true;
-export const imported = (tree: Tree) => importDocument(tree, { wants, builtins });
+export const imported = (tree: Tree) => importDocument(tree, { wants });
 
 export const api = (paths: object, more: object = {}) => ({
   ...{ openapi: '3.0.0', info: { title: 'T', version: '1' }, servers: [{ url: 'https://t.example' }], paths },

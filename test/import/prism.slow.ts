@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { importDocument } from '../../cli/import/index.ts';
 import { readDocument } from '../../cli/import/read.ts';
-import { definitions } from '../../service/index.ts';
 import { installed } from '../../tools/scripts/installed.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { serviceFor } from '../support/service.ts';
@@ -55,7 +54,6 @@ async function verdicts(t: TestContext, document: string, methods: readonly stri
   const { apis } = await importDocument(await readDocument(document), {
     url: between.url,
     wants,
-    builtins: definitions(),
   });
   const open = apis.map((api) => ({ ...api, auth: { type: 'free' } }));
   const names = new Set(JSON.stringify(apis).match(/(?<=\$\{)\w+/g));
