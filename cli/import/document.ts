@@ -1,3 +1,4 @@
+import querystring from 'node:querystring';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Inexpressible } from './left-out.ts';
 import { literals } from './text.ts';
@@ -52,7 +53,8 @@ export class ApiDocument {
   #at(pointer: string): unknown {
     let found: unknown = this.root;
     for (const step of pointer.replace(/^#\//, '').split('/')) {
-      const key = unescaped(step).replaceAll('~1', '/').replaceAll('~0', '~');
+      // A pointer is part of a URL. Invalid encodings stay as they are.
+      const key = querystring.unescape(step).replaceAll('~1', '/').replaceAll('~0', '~');
       if (!Object.hasOwn(Object(found), key)) throw new Inexpressible('has a reference that leads nowhere');
       found = Object(found)[key];
     }
@@ -124,15 +126,6 @@ function checkVersion({ swagger, openapi }: Block): void {
   if (typeof version !== 'string' && typeof version !== 'number')
     throw new Error(`has neither "openapi" nor "swagger" with a version: ${read}`);
   throw new Error(`${swagger === undefined ? 'OpenAPI' : 'Swagger'} ${String(version).slice(0, 20)}: ${read}`);
-}
-
-/** Decodes a step of a pointer, which is part of a URL; returns invalid encodings as they are. */
-function unescaped(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
 }
 
 /** Returns a list; an empty one for any other value. */
