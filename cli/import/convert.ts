@@ -55,8 +55,6 @@ export class Conversion {
   readonly schemes = new Map<ImportedEndpoint, readonly Scheme[]>();
   /** Further notes for operators. */
   readonly remarks = new Set<string>();
-  /** All operations of the document, wanted or not, such as `GET /pets`. */
-  readonly operations = new Set<string>();
   /** The document's own title. */
   readonly title: string;
   readonly #document: ApiDocument;
@@ -84,7 +82,6 @@ export class Conversion {
 
   #add(operation: Operation): void {
     const { method, path, block } = operation;
-    this.operations.add(`${method} ${encoded(path)}`);
     const operationId = typeof block.operationId === 'string' ? block.operationId : '';
     const name = nameOf(operationId, nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'));
     if (!this.#options.wants(method, path, name)) return;

@@ -30,7 +30,7 @@ export function merge(text: string, imported: Conversion) {
       added += api.endpoints.length;
     } else {
       const endpoints = listOf(block.get('endpoints'), `endpoints of ${block.get('name')}`);
-      kept.push(...differences(block, api), ...goneFrom(imported, api, block, endpoints));
+      kept.push(...differences(block, api));
       const missing = withoutKnown(endpoints, api.endpoints);
       for (const endpoint of missing) endpoints.add(endpointNode(document, endpoint, imported));
       added += missing.length;
@@ -71,16 +71,6 @@ function differences(block: YAMLMap, api: ImportedApi): string[] {
   return Object.keys(api.headers)
     .filter((name) => !has.includes(name.toLowerCase()))
     .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
-}
-
-/** Returns notes on endpoints that the document does not have; a query after the path is ignored. */
-function goneFrom({ operations }: Conversion, api: ImportedApi, block: YAMLMap, endpoints: YAMLSeq): string[] {
-  const names = new Set(api.endpoints.map(({ name }) => name.toLowerCase()));
-  return endpoints.items.filter(isMap).flatMap((each) => {
-    const request = `${each.get('method') ?? 'GET'} ${String(each.get('path')).replace(/\?.*/s, '')}`;
-    const isKnown = operations.has(request) || names.has(String(each.get('name')).toLowerCase());
-    return isKnown ? [] : [`${block.get('name')}/${each.get('name')} (${request}) is not in the document, and stays`];
-  });
 }
 
 /** Returns notes on variables that are already in the file: names come from titles, so two documents may share them. */
