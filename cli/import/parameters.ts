@@ -127,19 +127,16 @@ function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (r
     return { schema: { type: 'string' } };
   }
   const choices = choicesIn(document, schema);
-  const fit = choices.filter((choice) => !needsJson(document, choice));
-  const [type] = choices.map(typeOf);
-  const unfit = `${type === 'array' ? 'a list of objects or lists' : 'an object'}, which only JSON can carry`;
-  const isPart = fit.length < choices.length;
-  if (isPart && fit.every((choice) => choice.type === 'null')) throw new Inexpressible(`is ${unfit}`);
-  if (type === 'file') throw new Inexpressible('is a file');
-  if (isPart) lose('may be an object, which only JSON can carry');
-  const taken = isPart ? { anyOf: fit } : schema;
-  const list = fit.find((choice) => typeOf(choice) === 'array');
-  if (list === undefined) return { schema: taken };
+  const unfit = choices.find((choice) => needsJson(document, choice));
+  const kind = unfit && typeOf(unfit) === 'array' ? 'a list of objects or lists' : 'an object';
+  const verb = choices.length > 1 ? 'may be' : 'is';
+  if (unfit !== undefined) throw new Inexpressible(`${verb} ${kind}, which only JSON can carry`);
+  if (choices.some((choice) => typeOf(choice) === 'file')) throw new Inexpressible('is a file');
+  const list = choices.find((choice) => typeOf(choice) === 'array');
+  if (list === undefined) return { schema };
   const separator = separatorOf(document, parameter);
   const style = parameter.in === 'query' ? STYLES[separator] : undefined;
-  if (style !== undefined) return { schema: taken, style };
+  if (style !== undefined) return { schema, style };
   if (separator === '&') lose('is a list, of which one item can be sent');
   else lose(`is a list, given as text with "${separator}" between its items`);
   return { schema: separator === '&' ? document.block(list.items) : { type: 'string' } };
