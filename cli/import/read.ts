@@ -25,23 +25,18 @@ export function isUrl(source: string): boolean {
 
 /** Returns a document's name for texts: a URL without user name, password and query, which may be secret. */
 export function nameOfSource(source: string): string {
-  return isUrl(source) ? publicUrl(source) : source;
-}
-
-function publicUrl(text: string, base?: string): string {
-  if (!URL.canParse(text, base)) return 'the document';
-  const { protocol, host, pathname } = new URL(text, base);
+  if (!isUrl(source)) return source;
+  if (!URL.canParse(source)) return 'the document';
+  const { protocol, host, pathname } = new URL(source);
   return `${protocol}//${host}${pathname}`;
 }
 
 async function fetched(url: string): Promise<Buffer> {
   const headers = { accept: 'application/json, application/yaml;q=0.9, */*;q=0.5' };
-  const { status, headers: answered, body } = await httpGet(url, MAX_BYTES, { timeout: FETCH_TIMEOUT_MS, headers });
+  const { status, body } = await httpGet(url, MAX_BYTES, { timeout: FETCH_TIMEOUT_MS, headers });
   if (status === 200) return body;
-  const { location } = answered;
-  const where =
-    typeof location === 'string' ? `, which points to ${publicUrl(location, url)}: redirects are not followed` : '';
-  throw new Error(`the document cannot be fetched: status ${status}${where}`);
+  const cure = status > 299 && status < 400 ? ', and redirects are not followed' : '';
+  throw new Error(`the document cannot be fetched: status ${status}${cure}`);
 }
 
 /**
