@@ -61,6 +61,7 @@ function remove({ apis, leftOut }: Conversion, { path, message }: Finding, remov
   if (api === undefined) throw new Error(`${path}: ${message}`);
   const endpoint = e === undefined ? undefined : api.endpoints[Number(e)];
   const parameter = p === undefined ? undefined : endpoint?.parameters[Number(p)];
+  const header = Object.keys(api.headers).find((name) => path === `apis[${a}].headers.${name}`);
   const at = endpoint === undefined ? api.name : `${endpoint.method ?? 'GET'} ${endpoint.path}`;
   const leave = (what?: string) => leftOut.push({ what, at, reason: message });
   if (parameter !== undefined && key === 'schema') {
@@ -69,12 +70,9 @@ function remove({ apis, leftOut }: Conversion, { path, message }: Finding, remov
   } else if (parameter !== undefined && parameter.required !== true) {
     leave(`parameter "${parameter.name}"`);
     removed.add(parameter);
-  } else if (endpoint === undefined && (key === 'headers' || key === 'oauth2')) {
-    const header = Object.keys(api.headers).find((name) => path === `apis[${a}].headers.${name}`);
-    leave(`${header === undefined ? `"${key}"` : `header "${header}"`} of the API ${api.name}`);
-    if (key === 'oauth2') delete api.oauth2;
-    else if (header !== undefined) delete api.headers[header];
-    else api.headers = {};
+  } else if (endpoint === undefined && header !== undefined) {
+    leave(`header "${header}" of the API ${api.name}`);
+    delete api.headers[header];
   } else {
     leave(endpoint === undefined && key === 'url' ? source : undefined);
     removed.add(endpoint ?? api);
