@@ -6,9 +6,8 @@ import { UsageError } from '../arguments.ts';
 /** The label under which a domain names its signer (specification, Authentication 6). */
 const LABEL = '_node.';
 
-/** The most characters of a name without its final dot, and of each label (RFC 1035, section 2.3.4). */
+/** The most characters of a name without its final dot (RFC 1035, section 2.3.4). */
 const LONGEST_NAME = 253;
-const LONGEST_LABEL = 63;
 
 /** Seconds for which resolvers may keep the record, and within which a rotation is known everywhere. */
 const TTL_SECONDS = 300;
@@ -24,14 +23,8 @@ const NO_DOMAIN = `${OPTION} must be a domain name such as api.example.com`;
 export function recordName(domain: string): string {
   const name = asciiName(domain);
   if (name.startsWith(LABEL)) throw new UsageError(`${OPTION} must be the domain of the API, without "${LABEL}"`);
-  const labels = name.split('.');
-  if (labels.some((label) => label.length > LONGEST_LABEL)) {
-    throw new UsageError(`${OPTION} must have at most ${LONGEST_LABEL} characters between dots`);
-  }
-  if (LABEL.length + name.length > LONGEST_NAME) {
-    throw new UsageError(`${OPTION} must have at most ${LONGEST_NAME - LABEL.length} characters`);
-  }
-  if (isIP(name) !== 0 || !labels.every(isLabel)) throw new UsageError(NO_DOMAIN);
+  const isTooLong = LABEL.length + name.length > LONGEST_NAME;
+  if (isTooLong || isIP(name) !== 0 || !name.split('.').every(isLabel)) throw new UsageError(NO_DOMAIN);
   return LABEL + name;
 }
 
@@ -44,9 +37,9 @@ function asciiName(domain: string): string {
   return name;
 }
 
-/** Returns whether a label is valid: letters, digits, inner hyphens, and underscores as in service names (RFC 8552). */
+/** Returns whether a label is valid: at most 63 letters, digits, inner hyphens, and underscores as in service names (RFC 8552). */
 function isLabel(label: string): boolean {
-  return /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label);
+  return /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label);
 }
 
 /** Returns the record as a line of a zone file (RFC 1035, section 5.1). */
