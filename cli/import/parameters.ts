@@ -8,8 +8,9 @@ import { encoded, summary } from './text.ts';
 /** Headers that the HTTP client sets itself, or that follow from media types. */
 const ELSEWHERE = /^header (?:content-length|host|user-agent|accept-encoding|connection|accept|content-type)$/;
 /** The separators of a list's items, other than a comma: by `collectionFormat` in Swagger, by `style` in OpenAPI. */
-const SWAGGER_SEPARATORS = new Map(Object.entries({ ssv: ' ', tsv: 'tab', pipes: '|', multi: '&' }));
-const OPENAPI_SEPARATORS = new Map(Object.entries({ spaceDelimited: ' ', pipeDelimited: '|' }));
+const SEPARATORS = new Map(
+  Object.entries({ ssv: ' ', tsv: 'tab', pipes: '|', multi: '&', spaceDelimited: ' ', pipeDelimited: '|' }),
+);
 /** The style of a config that sends a list with a separator. */
 const STYLES: Readonly<Record<string, Sent['style']>> = { '&': 'repeat', ',': 'comma' };
 
@@ -144,11 +145,9 @@ function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (r
 
 /** Returns the separator of a list's items. `&` means that each item is sent by itself. */
 function separatorOf({ isSwagger }: ApiDocument, parameter: Block): string {
-  const { style, explode, collectionFormat, in: place } = parameter;
-  if (isSwagger) return SWAGGER_SEPARATORS.get(String(collectionFormat)) ?? ',';
-  const isForm = place !== 'header' && place !== 'path';
-  if (isForm && (explode ?? /^(?:undefined|form)$/.test(String(style)))) return '&';
-  return OPENAPI_SEPARATORS.get(String(style)) ?? ',';
+  const { style = 'form', explode = style === 'form', collectionFormat, in: place } = parameter;
+  if (!isSwagger && explode && place !== 'header' && place !== 'path') return '&';
+  return SEPARATORS.get(String(isSwagger ? collectionFormat : style)) ?? ',';
 }
 
 interface About {
