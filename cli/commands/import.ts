@@ -113,15 +113,14 @@ function nothingIn(tree: Tree, leftOut: readonly string[]): string {
 
 async function configText(imported: Conversion, file = '/config.yaml', before?: string) {
   const count = imported.apis.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
-  const merged = before === undefined ? undefined : merge(before, imported);
-  const text = merged?.text ?? fileText(imported);
-  if (Buffer.byteLength(text) > MAX_CONFIG)
+  const made = before === undefined ? { text: fileText(imported), added: count, kept: [] } : merge(before, imported);
+  if (Buffer.byteLength(made.text) > MAX_CONFIG)
     throw new Error(
       `the config would be larger than 1 MiB, with ${count} endpoints: choose some with --only and --include`,
     );
   // Loads the new config as the service will, to find faults before it is written.
-  await loadConfig({ file, tree: parseConfig(text, file), env: {}, builtins: definitions(), allowUnset: true });
-  return { text, added: merged?.added ?? count, kept: merged?.kept ?? [] };
+  await loadConfig({ file, tree: parseConfig(made.text, file), env: {}, builtins: definitions(), allowUnset: true });
+  return made;
 }
 
 /** Writes the config. A new file never replaces another one. A merged file is replaced as a whole, and keeps mode and owner. */
