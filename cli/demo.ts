@@ -5,24 +5,15 @@ import { join } from 'node:path';
 import { ethers } from 'ethers';
 import { loadConfig } from '../config/index.ts';
 import { listen, urlOf } from '../lib/http/listen.ts';
-import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { errorText } from '../lib/text.ts';
 import { silentLog } from '../plugins-sdk/log.ts';
 import { definitions, type Service, startService } from '../service/index.ts';
+import { verifyResponse } from '../verify/index.ts';
 
 /** The answer of the embedded upstream; its number has more digits than a double. */
 const QUOTE = '{"symbol":"ETHUSD","price":2064.012345678901234567,"updated":"just now"}';
 
-interface SignedResponse {
-  readonly node: string;
-  readonly endpointId: string;
-  readonly timestamp: number;
-  readonly data?: string;
-  readonly rawData?: unknown;
-  readonly signature: string;
-}
-
-const say = (line = '') => process.stdout.write(`${line}\n`);
+const say = (line: string) => process.stdout.write(`${line}\n`);
 
 function configFor(upstream: string): string {
   return `version: '1.0'
@@ -45,43 +36,22 @@ apis:
 `;
 }
 
-async function ask(service: Service, id: string, title: string): Promise<SignedResponse> {
-  const response = await fetch(`${service.url}/endpoints/${id}`, {
+/** Asks an endpoint, and checks the answer as a consumer would. Returns the data that was signed. */
+async function ask({ url, signer }: Service, id: string, title: string): Promise<string> {
+  const response = await fetch(`${url}/endpoints/${id}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: '{"parameters":{"symbol":"ETHUSD"}}',
   });
-  const body = (await response.json()) as SignedResponse;
+  const body: unknown = await response.json();
   if (!response.ok) throw new Error(`the service answered ${response.status}: ${JSON.stringify(body)}`);
   say(`\n${title}\n${JSON.stringify(body, undefined, 2)}`);
-  return body;
-}
-
-/** Verifies a response as a consumer would, with ethers alone, so that the service's code does not vouch for itself. */
-function verify(response: SignedResponse, data: string, node: string): void {
-  const values = [response.endpointId, response.timestamp, data];
-  const digest = ethers.solidityPackedKeccak256(['bytes32', 'uint256', 'bytes'], values);
-  const signer = ethers.verifyMessage(ethers.getBytes(digest), response.signature);
-  say(`  digest     keccak256(endpointId ‖ timestamp ‖ data) = ${digest}`);
-  say(`  recovered  ${signer}`);
-  if (signer !== node || response.node !== node) throw new Error('the signature does not verify');
+  const result = verifyResponse(body, { node: signer.address });
+  if (!result.ok) throw new Error(result.message);
+  say(`  digest     keccak256(endpointId ‖ timestamp ‖ data) = ${result.digest}`);
+  say(`  recovered  ${result.signer}`);
   say('  verified   ✓ the signer is the node that was pinned');
-}
-
-async function encoded(service: Service, id: string): Promise<void> {
-  const response = await ask(service, id, '1. An encoded answer: one int256, the price times 1e18');
-  const data = response.data ?? '';
-  verify(response, data, service.signer.address);
-  const [price] = ethers.AbiCoder.defaultAbiCoder().decode(['int256'], data);
-  say(`  value      ${price} = ${ethers.formatEther(price)} (every digit that the upstream sent)`);
-}
-
-async function raw(service: Service, id: string): Promise<void> {
-  const answer = await ask(service, id, '2. A raw answer: the JSON is signed, by the hash of its canonical text');
-  verify(answer, ethers.keccak256(ethers.toUtf8Bytes(canonicalJson(answer.rawData))), service.signer.address);
-  say(
-    '  digits     fewer than the upstream sent: a raw answer carries numbers as doubles, an encoding signs every digit',
-  );
+  return result.signedData;
 }
 
 async function demo(): Promise<void> {
@@ -96,8 +66,13 @@ async function demo(): Promise<void> {
   const service = await startService({ file, env, log: { ...silentLog, warn: say, error: say } });
   say(`The service listens on ${service.url} and signs as ${service.signer.address} (a throw-away key).`);
   say(`Its upstream answers ${QUOTE}`);
-  await encoded(service, id);
-  await raw(service, rawId);
+  const data = await ask(service, id, '1. An encoded answer: one int256, the price times 1e18');
+  const [price] = ethers.AbiCoder.defaultAbiCoder().decode(['int256'], data);
+  say(`  value      ${price} = ${ethers.formatEther(price)} (every digit that the upstream sent)`);
+  await ask(service, rawId, '2. A raw answer: the JSON is signed, by the hash of its canonical text');
+  say(
+    '  digits     fewer than the upstream sent: a raw answer carries numbers as doubles, an encoding signs every digit',
+  );
   say('\nAsk it yourself (Ctrl-C ends the demo):\n');
   say(`  curl -s -X POST ${service.url}/endpoints/${id} -H 'Content-Type: application/json' -d '{}'\n`);
   say(`Or call it and check its signatures in a browser: ${service.url}/\n`);
