@@ -18,13 +18,6 @@ const LONGEST_NAME = 64;
 /** The default kind: a plugin of the six hooks, without `setup`. */
 const SIMPLEST = 'hooks';
 
-const REASONS: Readonly<Record<string, string>> = {
-  EEXIST: 'exists already, nothing was written',
-  ENOTDIR: 'is no folder',
-  EACCES: 'cannot be written, permission denied',
-  EROFS: 'cannot be written, the file system is read-only',
-};
-
 /** Writes a plugin and its test, and prints the next steps. */
 export async function newPlugin(given: Given, name: string): Promise<void> {
   checkName(name);
@@ -92,7 +85,8 @@ async function writePlugin(name: string, folder: string, kind: string): Promise<
   } catch (error) {
     for (const path of written) await rm(path);
     const code = codeOf(error);
-    throw new Error(`${at}: ${REASONS[code] ?? `cannot be written (${code})`}`);
+    const reason = code === 'EEXIST' ? 'exists already, nothing was written' : `cannot be written: ${code}`;
+    throw new Error(`${at}: ${reason}`);
   }
 }
 
