@@ -1,25 +1,16 @@
 import { createPublicKey } from 'node:crypto';
 import { noble } from '../process/packages.ts';
-import { addressOfPublicKey, CURVE_ORDER, recoverFromHash } from './eip191.ts';
-import { type Address, type Hex, isHex, toBytes, toHex } from './hex.ts';
+import { addressOfPublicKey, recoverFromHash } from './eip191.ts';
+import { type Address, type Hex, isHex, toBytes } from './hex.ts';
 import { signatureHex } from './statements.ts';
 
-/** Half a signature, in bytes. */
-const SCALAR_BYTES = 32;
-
 /**
- * Returns r ‖ s in 64 bytes with the s that Ethereum accepts (EIP-2): of s and n − s, which are equally valid, the lower one.
- * If s was negated, the recovery id has to change too.
+ * Writes r ‖ s with the s that Ethereum accepts (EIP-2): of s and n − s, which are equally valid, the lower one. The recovery id
+ * changes with s. @throws Error when r or s is out of range.
  */
-function lowS(rs: Uint8Array) {
-  if (rs.length !== 2 * SCALAR_BYTES) throw new Error('r and s must be 64 bytes');
-  const r = BigInt(toHex(rs.subarray(0, SCALAR_BYTES)));
-  const s = BigInt(toHex(rs.subarray(SCALAR_BYTES)));
-  if (r === 0n || r >= CURVE_ORDER) throw new Error('r is out of range');
-  if (s === 0n || s >= CURVE_ORDER) throw new Error('s is out of range');
-  if (s <= CURVE_ORDER >> 1n) return { rs, negated: false };
-  const low = (CURVE_ORDER - s).toString(16).padStart(2 * SCALAR_BYTES, '0');
-  return { rs: Buffer.concat([rs.subarray(0, SCALAR_BYTES), Buffer.from(low, 'hex')]), negated: true };
+function withLowS(rs: Uint8Array, recoveryId: number): Hex {
+  const signature = noble().secp256k1.Signature.fromCompact(rs);
+  return signatureHex(signature.normalizeS().toCompactRawBytes(), signature.hasHighS() ? 1 - recoveryId : recoveryId);
 }
 
 /**
@@ -33,8 +24,7 @@ export function normalizedSignature(signature: unknown): Hex {
   const v = bytes[64] ?? 0;
   const recoveryId = v < 27 ? v : v - 27;
   if (recoveryId > 1) throw new Error('the v of the signature is none of 0, 1, 27 and 28');
-  const { rs, negated } = lowS(bytes.subarray(0, 64));
-  return signatureHex(rs, negated ? 1 - recoveryId : recoveryId);
+  return withLowS(bytes.subarray(0, 64), recoveryId);
 }
 
 /**
@@ -47,8 +37,7 @@ export function normalizedSignature(signature: unknown): Hex {
  * @throws Error when the signature is not by that address.
  */
 export function recoverableSignature(hash: Uint8Array, rs: Uint8Array, address: Address): Hex {
-  const { rs: low } = lowS(rs);
-  const signature = [0, 1].map((recoveryId) => signatureHex(low, recoveryId)).find((each) => isBy(address, hash, each));
+  const signature = [0, 1].map((recoveryId) => withLowS(rs, recoveryId)).find((each) => isBy(address, hash, each));
   if (signature === undefined) throw new Error(`the signature is not by ${address}`);
   return signature;
 }

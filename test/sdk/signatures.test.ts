@@ -96,11 +96,11 @@ describe('a signature without recovery id', () => {
     refused(`the signature is not by ${address}`, new Uint8Array(32), of(r, s), address);
     // 5 is the x of no point on the curve.
     refused(`the signature is not by ${address}`, hash, of(5n, s), address);
-    refused('r is out of range', hash, of(0n, s), address);
-    refused('r is out of range', hash, of(CURVE_ORDER, s), address);
-    refused('s is out of range', hash, of(r, 0n), address);
-    refused('s is out of range', hash, of(r, 2n ** 256n - 1n), address);
-    refused('r and s must be 64 bytes', hash, of(r, s).subarray(1), address);
+    refused('r must be 0 < r < CURVE.n', hash, of(0n, s), address);
+    refused('r must be 0 < r < CURVE.n', hash, of(CURVE_ORDER, s), address);
+    refused('s must be 0 < s < CURVE.n', hash, of(r, 0n), address);
+    refused('s must be 0 < s < CURVE.n', hash, of(r, 2n ** 256n - 1n), address);
+    refused('compactSignature expected 64 bytes, got 63', hash, of(r, s).subarray(1), address);
   });
 });
 

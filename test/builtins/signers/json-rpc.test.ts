@@ -148,7 +148,7 @@ describe('the signer json-rpc', async () => {
       saying({ result: `0x${'11'.repeat(64)}1d` }),
       'personal_sign: the v of the signature is none of 0, 1, 27 and 28',
     ],
-    ['sends an r of nothing', saying({ result: `0x${'00'.repeat(64)}1b` }), 'personal_sign: r is out of range'],
+    ['sends an r of nothing', saying({ result: `0x${'00'.repeat(64)}1b` }), 'personal_sign: r must be 0 < r < CURVE.n'],
     ['sends no JSON', faults.html(), 'personal_sign: the answer is no JSON'],
     [
       'sends without end',
