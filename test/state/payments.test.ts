@@ -43,7 +43,7 @@ describeServers('payments in a server', async (program) => {
 
   for (const cut of ['request', 'reply', 'after'] as const satisfies readonly Cut[])
     for (const step of STEPS)
-      for (const command of ['GET', 'EVALSHA'])
+      for (const command of ['get', 'eval'])
         it(`are sold once when the connection is cut at ${step}, ${command} (${cut})`, async (t) => {
           const proxy = await CuttingProxy.start(t, server.port);
           const payments = paymentsOn(await open(t, proxy.url));
