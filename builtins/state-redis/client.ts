@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { optionalPackage } from '../../lib/process/packages.ts';
+import { type Scripted, scripts } from './scripts.ts';
 import type { RedisTarget } from './target.ts';
 
 /** One server. */
@@ -8,7 +9,7 @@ export type Server = Redis;
 /** A client of one server, or of those of a cluster. */
 export interface Client {
   /** Sends a command to the server that keeps its key. */
-  readonly commands: Redis | Cluster;
+  readonly commands: (Redis | Cluster) & Scripted;
   primaries(): readonly Server[];
   /** Returns the server that keeps a key, as far as is known. */
   primaryOf(key: string): Server | undefined;
@@ -53,7 +54,7 @@ export async function createClient(
   const { kind, places, db, tls, sentinel } = target;
   if (kind === 'urls') return clusterClient(library, target, retry, watch);
   const server = new library.Redis({
-    ...{ ...optionsOf(target), db, retryStrategy: retry },
+    ...{ ...optionsOf(target), db, retryStrategy: retry, scripts },
     // A server that answers READONLY has ceased to be the primary: its name may belong to another server by then.
     reconnectOnError: ({ message }) => message.includes('READONLY'),
     ...(sentinel === undefined && places[0]),
@@ -65,7 +66,7 @@ export async function createClient(
     }),
   });
   watch(server);
-  return { commands: server, primaries: () => [server], primaryOf: () => server };
+  return { commands: server as Redis & Scripted, primaries: () => [server], primaryOf: () => server };
 }
 
 function clusterClient(
@@ -76,7 +77,7 @@ function clusterClient(
 ): Client {
   const cluster = new Cluster([...target.places], {
     ...{ redisOptions: optionsOf(target), lazyConnect: true, enableReadyCheck: false, enableOfflineQueue: false },
-    ...{ clusterRetryStrategy: retry, slotsRefreshInterval: REFRESH_INTERVAL_MS },
+    ...{ clusterRetryStrategy: retry, slotsRefreshInterval: REFRESH_INTERVAL_MS, scripts },
     // A command that may have been carried out is not sent again.
     ...{ retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 },
     // Connects by name, since certificates are for names.
@@ -89,7 +90,7 @@ function clusterClient(
   });
   const primaries = () => cluster.nodes('master');
   return {
-    commands: cluster,
+    commands: cluster as Cluster & Scripted,
     primaries,
     primaryOf: (key) => {
       const [place] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];

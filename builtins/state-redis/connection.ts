@@ -3,7 +3,7 @@ import { StatePartUnavailable, StateUnavailable, StateUnreadable } from '../../p
 import { type Client, createClient, type Server } from './client.ts';
 import { type Examination, examine } from './examine.ts';
 import { hint, isReply, unavailable } from './reason.ts';
-import type { Script } from './scripts.ts';
+import type { Scripted } from './scripts.ts';
 import { nameOf, type RedisTarget } from './target.ts';
 
 /** Milliseconds between two attempts to connect: the first delay, and the longest. */
@@ -68,16 +68,9 @@ export class Connection {
     return this.#ask(key, (client) => client.get(key));
   }
 
-  /** Runs a script on one key, in one round trip, or in two if the server does not know the script yet. */
-  run({ text, sha }: Script, key: string, words: readonly string[]): Promise<unknown> {
-    return this.#ask(key, async (client) => {
-      try {
-        return await client.evalsha(sha, 1, key, ...words);
-      } catch (error) {
-        if (!isReply(error, 'NOSCRIPT')) throw error;
-        return client.eval(text, 1, key, ...words);
-      }
-    });
+  /** Runs a script on one key, in one round trip, or in two if the server has forgotten the script. */
+  run(script: keyof Scripted, key: string, words: readonly string[]): Promise<unknown> {
+    return this.#ask(key, (client) => client[script](key, ...words));
   }
 
   close(): void {

@@ -1,15 +1,3 @@
-import { createHash } from 'node:crypto';
-
-/** A Lua script, which runs on the server as one atomic step. */
-export interface Script {
-  readonly text: string;
-  readonly sha: string;
-}
-
-function script(text: string): Script {
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
-}
-
 /** Encodes an optional text as two arguments, a flag and the text, since scripts have no absent argument. */
 export function optional(text: string | undefined): [string, string] {
   return text === undefined ? ['0', ''] : ['1', text];
@@ -19,7 +7,7 @@ export function optional(text: string | undefined): [string, string] {
  * Compares and sets a value. Arguments: the expected and the next text, as {@link optional} encodes them; the TTL in
  * milliseconds or an empty text; whether a longer TTL is kept. Returns nothing when done, else a list with the present value.
  */
-export const swap = script(`
+const compareAndSet = `
 local expected = ARGV[1] == '1' and ARGV[2]
 local ttl = tonumber(ARGV[5])
 local value = redis.call('GET', KEYS[1])
@@ -37,14 +25,14 @@ else
   end
 end
 return false
-`);
+`;
 
 /**
  * Takes from a token bucket, which is stored as its missing tokens and a time. Arguments: most tokens, window in milliseconds,
  * tokens to take, and debt. Returns in one text: tokens granted, milliseconds to wait, tokens left. A number in a reply would
  * lose its fraction, and Lua's own conversion to text all digits after the fourteenth.
  */
-export const take = script(`
+const takeTokens = `
 local max, window, n, debt = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
@@ -71,4 +59,13 @@ else
   redis.call('DEL', KEYS[1])
 end
 return string.format('%.17g %.17g %.17g', granted, wait, left)
-`);
+`;
+
+/** The scripts in Lua, each on one key, which run on the server as one atomic step. The library adds a command for each. */
+export const scripts = {
+  compareAndSet: { numberOfKeys: 1, lua: compareAndSet },
+  takeTokens: { numberOfKeys: 1, lua: takeTokens },
+};
+
+/** The commands that the library adds. */
+export type Scripted = Readonly<Record<keyof typeof scripts, (key: string, ...words: string[]) => Promise<unknown>>>;
