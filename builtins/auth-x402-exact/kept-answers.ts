@@ -18,6 +18,7 @@ import { type MemoryArea, type StateArea, StateKey, StateUnreadable, update } fr
 import { memberAt } from '../shared/described.ts';
 import { lifeUntil } from '../shared/payment-mark.ts';
 import { areaIn } from '../shared/payments.ts';
+import { takeRoom } from '../shared/room.ts';
 import { PAYMENT_IDENTIFIER } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { TYPE } from './terms.ts';
@@ -39,10 +40,7 @@ const KEPT_MS = 3_600_000;
 /** Characters of the longest answer that is kept. */
 const LONGEST_ANSWER = 32_768;
 const MIB = 1024 * 1024;
-/**
- * Most bytes of answers that can be added at once, for one payer and for all. The buckets refill once while an answer is kept, so
- * that twice as many bytes are kept at most.
- */
+/** Most bytes of answers that can be added at once, for one payer and for all. */
 const PAYER_LIMIT = { max: 4 * MIB, window: KEPT_MS };
 const LIMIT = { max: 32 * MIB, window: KEPT_MS };
 
@@ -123,12 +121,8 @@ function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: n
 async function keepable(area: StateArea, payer: string, json: string): Promise<Pick<Sold, 'answer' | 'unkept'>> {
   if (json.length > LONGEST_ANSWER) return { unkept: TOO_LONG };
   const bytes = Buffer.byteLength(json);
-  const take = (n: number) =>
-    Promise.all([area.takeTokens(`bytes of ${payer}`, PAYER_LIMIT, n), area.takeTokens('bytes', LIMIT, n)]);
-  // Looks before it takes, so that an answer without room uses up no share.
-  const hasRoom = (await take(0)).every(({ left }) => left >= bytes);
-  const isTaken = hasRoom && (await take(bytes)).every(({ granted }) => granted === bytes);
-  return isTaken ? { answer: json } : { unkept: NO_ROOM };
+  const limits = { [`bytes of ${payer}`]: PAYER_LIMIT, bytes: LIMIT };
+  return (await takeRoom(area, limits, bytes)) ? { answer: json } : { unkept: NO_ROOM };
 }
 
 /** Returns the SHA-256 of a question's key, in hex. */

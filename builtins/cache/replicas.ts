@@ -2,11 +2,12 @@ import { setTimeout } from 'node:timers/promises';
 import { type Endpoint, type Exchange, type Question, SignedResponse } from '../../plugins-sdk/index.ts';
 import { randomId, requireAnswer, type StateArea, type Wanted } from '../../plugins-sdk/state.ts';
 import type { Found } from '../shared/cache-entries.ts';
+import { takeRoom } from '../shared/room.ts';
 import { callTimeoutOf } from '../shared/upstream.ts';
 
 /** Milliseconds between two checks whether another process has stored the answer. */
 const POLL_INTERVAL_MS = 50;
-/** Most bytes of answers that this process keeps in the engine, which other state needs, too. */
+/** Most bytes of answers with one `maxAge` that can be added to the engine at once: other state needs room there, too. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -18,9 +19,6 @@ export interface Search {
   /** Stores the answer that was made, if there is one, then releases the lock. */
   readonly unlock?: (made?: SignedResponse) => void;
 }
-
-/** An answer in the engine: when it expires, by `performance.now()`, and its size. */
-type Stored = Readonly<Record<'until' | 'size', number>>;
 
 /** The endpoint, and the signal that all waiting clients have left. */
 type Asking = Pick<Exchange, 'endpoint' | 'clientSignal'>;
@@ -35,9 +33,6 @@ export const longestWaitOf = (endpoint: Endpoint): number => WAIT_IN_TIMEOUTS * 
 export class ReplicaAnswers {
   readonly #area: StateArea;
   readonly #service: { readonly node: string; now(): number };
-  /** What this process has stored in the engine, by `maxAge`: with the same one, entries expire in the order of storing. */
-  readonly #stored = new Map<number, Map<string, Stored>>();
-  #bytes = 0;
 
   /** @param service the signer of the answers, and the clock in epoch milliseconds. */
   constructor(area: StateArea, service: { readonly node: string; now(): number }) {
@@ -87,30 +82,9 @@ export class ReplicaAnswers {
   }
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
-    if (!this.#takeRoom(key, json.length, maxAge)) return;
+    const limits = { [`bytes for ${maxAge} ms`]: { max: MOST_BYTES, window: maxAge } };
+    if (!(await takeRoom(this.#area, limits, json.length))) return;
     await this.#area.compareAndSet(key, undefined, `${this.#service.now()} ${json}`, { ttl: maxAge });
-  }
-
-  /** Takes room for an answer, in place of the key's former one, until it expires. @returns `false` if there is none. */
-  #takeRoom(key: string, size: number, maxAge: number): boolean {
-    const now = performance.now();
-    const alike = this.#stored.get(maxAge) ?? new Map<string, Stored>();
-    this.#stored.set(maxAge, alike);
-    this.#forget(key, alike);
-    for (const stored of this.#stored.values())
-      for (const [known, { until }] of stored) {
-        if (until > now) break;
-        this.#forget(known, stored);
-      }
-    if (this.#bytes + size > MOST_BYTES) return false;
-    alike.set(key, { until: now + maxAge, size });
-    this.#bytes += size;
-    return true;
-  }
-
-  #forget(key: string, stored: Map<string, Stored>): void {
-    this.#bytes -= stored.get(key)?.size ?? 0;
-    stored.delete(key);
   }
 
   /**
