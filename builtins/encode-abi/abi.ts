@@ -21,20 +21,10 @@ const ADDRESS_LENGTH = 42;
 const UTF8 = new TextEncoder();
 
 /**
- * Every elementary type by its canonical name. The aliases `int`, `uint` and `byte` are absent, and `function`, which is no
+ * Every elementary type by its canonical name, such as `int256`, `bytes32` or `string`. The aliases `int`, `uint` and `byte` are absent, and `function`, which is no
  * value.
  */
-const TYPES: ReadonlyMap<string, AbiType> = new Map(elementaryTypes().map((type) => [type.name, type]));
-
-/** Returns the elementary ABI type of a canonical name (`int256`, `bytes32`, `string`, …); undefined for any other text. */
-export function parseType(text: string): AbiType | undefined {
-  return TYPES.get(text);
-}
-
-/** Returns the canonical names of all elementary ABI types, for messages and suggestions. */
-export function typeNames(): string[] {
-  return [...TYPES.keys()];
-}
+export const TYPES: ReadonlyMap<string, AbiType> = new Map(elementaryTypes().map((type) => [type.name, type]));
 
 /**
  * Encodes values like Solidity's `abi.encode(v1, v2, …)`: one 32-byte head per value, then the tails of the dynamic ones

@@ -1,7 +1,7 @@
 import { nearest } from '../../lib/suggest.ts';
 import { type CompiledPath, compilePath, PathError, splitList } from '../shared/json-path/index.ts';
 import { operatorPaths } from '../shared/json-path/operator-paths.ts';
-import { type AbiType, parseType, typeNames } from './abi.ts';
+import { type AbiType, TYPES } from './abi.ts';
 import { type Field, PlanError } from './fault.ts';
 import type { Lists } from './plan.ts';
 import { parseTimes } from './times.ts';
@@ -34,7 +34,7 @@ function pathsOf(text: string, origin: Origin): readonly CompiledPath[] {
 }
 
 function typeOf(name: string, origin: Origin): AbiType {
-  const type = origin !== 'requester' || REQUESTER_TYPES.has(name) ? parseType(name) : undefined;
+  const type = origin !== 'requester' || REQUESTER_TYPES.has(name) ? TYPES.get(name) : undefined;
   if (type !== undefined) return type;
   // A client's text stays out of the log.
   if (origin === 'requester') throw new PlanError('type', 'a member is no type that clients may choose');
@@ -54,7 +54,7 @@ function suggestion(name: string): string {
   const [, sized] = /^(u?int|bytes)\d+$/.exec(name) ?? [];
   if (sized !== undefined)
     return sized === 'bytes' ? ': bytes1 to bytes32' : `: ${sized}8 to ${sized}256, in steps of 8`;
-  const meant = Object.hasOwn(MEANT, written) ? MEANT[written] : nearest(written, typeNames());
+  const meant = Object.hasOwn(MEANT, written) ? MEANT[written] : nearest(written, [...TYPES.keys()]);
   if (meant === undefined) return ': write one of the elementary ABI types, such as int256, bool, bytes32 or string';
   return `, did you mean "${meant}"?${FRACTIONS.test(written) ? ' Fractions are kept with times, such as 1e18' : ''}`;
 }

@@ -94,7 +94,8 @@ export function coerce(item: Item): AbiValue {
     case 'bool':
       return toBoolean(type, value, token);
     case 'address':
-      return toAddress(type, value);
+      if (!isAddress(value)) throw refused(type, value);
+      return value;
     case 'fixedBytes':
       return toFixedBytes(type, value);
     case 'bytes':
@@ -132,11 +133,6 @@ function toBoolean(type: AbiType, value: unknown, token: string | undefined): bo
   const boolean = BOOLEAN_TEXTS.get(value);
   if (boolean === undefined) throw refused(type, value);
   return boolean;
-}
-
-function toAddress(type: AbiType, value: unknown): string {
-  if (!isAddress(value)) throw refused(type, value);
-  return value;
 }
 
 function toFixedBytes(type: TypeOf<'fixedBytes'>, value: unknown): Uint8Array {

@@ -16,7 +16,7 @@ const MARK = MARKS.source;
 /** A comparison of a member with one text, or with one number by `===`. */
 const NAMED = `@(?:\\.[\\w$-]+|\\['[^'\\\\]*'\\])+\\s*(?:===?\\s*(?:'[^'\\\\]*'|"[^"\\\\]*"|${MARK})|===\\s*-?\\d+(?:\\.\\d+)?)`;
 /** A filter that selects an entry of a list by one or more members, such as its name. */
-const BY_NAME = new RegExp(`^\\?\\(${NAMED}(?:\\s*&&\\s*${NAMED})*\\)$`, 'u');
+export const BY_NAME = new RegExp(`^\\?\\(${NAMED}(?:\\s*&&\\s*${NAMED})*\\)$`, 'u');
 const IS_MARK = new RegExp(`^${MARK}$`, 'u');
 const HOLDS_MARK = new RegExp(MARK, 'u');
 /** Matches a parameter that is a part of a name. */
@@ -31,11 +31,6 @@ const NO_REGULAR = 'a regular expression would let the upstream stall the servic
 /** Returns whether the content of brackets is a filter or a script. */
 export function isScript(content: string): boolean {
   return /[?()]/.test(content.replace(QUOTED_TEXT, ''));
-}
-
-/** Returns whether a filter selects entries by name, with {@link BY_NAME}. */
-export function isByName(script: string): boolean {
-  return BY_NAME.test(script);
 }
 
 /**

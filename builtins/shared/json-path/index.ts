@@ -1,6 +1,6 @@
 import { QUOTED_TEXT } from './brackets.ts';
 import { fullBudget, PathError, type StepBudget } from './budget.ts';
-import { isByName } from './filters.ts';
+import { BY_NAME } from './filters.ts';
 import { follow, type Match, type SearchOptions, search, tokensOf } from './library.ts';
 import { type PathValues, Placeholders } from './placeholders.ts';
 import { named, parse, type Segment, type Selector } from './syntax.ts';
@@ -73,7 +73,7 @@ export function compilePath(
   return {
     text: placeholders.source(text),
     definite: soles.every(isOne),
-    onceByName: soles.every((sole) => isOne(sole) || (sole !== undefined && isByName(sole.token))),
+    onceByName: soles.every((sole) => isOne(sole) || (sole !== undefined && BY_NAME.test(sole.token))),
     misread: segments.flatMap(({ selectors }) => selectors).flatMap(misreadIn),
     hasBraces: /[{}]/.test(text),
     first: (...given) => find(false, ...given)[0],

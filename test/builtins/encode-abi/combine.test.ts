@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parseType } from '../../../builtins/encode-abi/abi.ts';
+import { TYPES } from '../../../builtins/encode-abi/abi.ts';
 import type { Combine } from '../../../builtins/encode-abi/combine.ts';
 import { parseTimes } from '../../../builtins/encode-abi/times.ts';
 import { encodeValues, ValueError } from '../../../builtins/encode-abi/values.ts';
@@ -19,7 +19,7 @@ const number = fc
 const times = fc.constantFrom('1', '1e18', '-1', '0.003', '7e-5', '0');
 
 function encoded(texts: readonly string[], combine: Combine, factor: string, exact: boolean): bigint {
-  const type = parseType('int256');
+  const type = TYPES.get('int256');
   assert.ok(type);
   const items = texts.map((value) => ({ type, value, times: parseTimes(factor), exact }));
   return BigInt.asIntN(256, BigInt(toHex(encodeValues(items, combine))));

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AbiCoder } from 'ethers';
 import fc from 'fast-check';
-import { type AbiType, type AbiValue, parseType } from '../../../builtins/encode-abi/abi.ts';
+import { type AbiType, type AbiValue, TYPES } from '../../../builtins/encode-abi/abi.ts';
 import { coerce, encodeValues, ValueError } from '../../../builtins/encode-abi/values.ts';
 import { toHex } from '../../../lib/eth/hex.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 function typeOf(name: string): AbiType {
-  const type = parseType(name);
+  const type = TYPES.get(name);
   assert.ok(type, name);
   return type;
 }
