@@ -113,11 +113,7 @@ function explainOptions(nodes: readonly SchemaNode[], value: unknown, path: stri
   if (areChoices && choices.some((choice) => typeof choice === typeof value)) return [noChoice(choices, value, path)];
   const fitting = nodes.filter((node) => node.choices === undefined && hasType(node, value));
   if (fitting.length === 0) return [wrongType(nodes, value, path)];
-  return (
-    explainTag(fitting, value, path) ??
-    explainForms(fitting, value, path) ??
-    fewest(fitting.map(({ raw }) => reasonsFor(raw, value, path)))
-  );
+  return explainTag(fitting, value, path) ?? fewest(fitting.map(({ raw }) => reasonsFor(raw, value, path)));
 }
 
 /** Explains a value whose kind depends on a member such as `type`; `undefined` if no member decides it. */
@@ -130,14 +126,6 @@ function explainTag(nodes: readonly SchemaNode[], value: unknown, path: string):
   if (!Object.hasOwn(value, tag)) return [reasonAt(at, `required key is missing, expected ${listed(kinds)}`)];
   const meant = nodes[kinds.indexOf(value[tag])];
   return meant === undefined ? [noChoice(kinds, value[tag], at)] : reasonsFor(meant.raw, value, path);
-}
-
-/** Explains a value whose members all forms require; `undefined` if a member shows which form is meant. */
-function explainForms(nodes: readonly SchemaNode[], value: unknown, path: string): Reason[] | undefined {
-  if (nodes.length < 2 || !isRecord(value)) return undefined;
-  if (!Object.keys(value).every((key) => nodes.every(({ required }) => required.includes(key)))) return undefined;
-  const forms = nodes.map(({ required }) => `{${required.join(', ')}}`);
-  return [reasonAt(path, `required keys are missing, expected ${forms.join(' or ')}`)];
 }
 
 /** Returns the alternative with the fewest reasons; among equals one that guesses the right name. */
