@@ -19,15 +19,13 @@ export function explain(schema: TSchema, value: unknown, path: string): Finding[
 interface Reason {
   readonly path: string;
   readonly text: string;
-  /** Whether the text holds a guess at the right name. */
-  readonly guesses: boolean;
   /** A key that is unknown in its mapping, but may be known in one further up. */
   readonly stray?: string;
 }
 
 function reasonAt(path: string, text: string, meant?: string): Reason {
   const guess = meant === undefined ? '' : `, did you mean "${meant}"?`;
-  return { path, text: text + guess, guesses: meant !== undefined };
+  return { path, text: text + guess };
 }
 
 function reasonsFor(schema: TSchema, value: unknown, path: string): Reason[] {
@@ -128,10 +126,9 @@ function explainTag(nodes: readonly SchemaNode[], value: unknown, path: string):
   return meant === undefined ? [noChoice(kinds, value[tag], at)] : reasonsFor(meant.raw, value, path);
 }
 
-/** Returns the alternative with the fewest reasons; among equals one that guesses the right name. */
+/** Returns the alternative with the fewest reasons. */
 function fewest(alternatives: readonly Reason[][]): Reason[] {
-  const weight = (all: readonly Reason[]) => all.length - (all.some(({ guesses }) => guesses) ? 0.5 : 0);
-  return alternatives.reduce((best, next) => (weight(next) < weight(best) ? next : best));
+  return alternatives.reduce((best, next) => (next.length < best.length ? next : best));
 }
 
 function noChoice(choices: readonly unknown[], value: unknown, path: string): Reason {
