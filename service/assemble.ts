@@ -63,7 +63,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   });
   const complain = ({ plugin, stage, requestId, error }: Parameters<GuardOptions['complain']>[0]) =>
     log.error(`plugin "${plugin}" failed in ${stage}`, { requestId, error: loaded.hide(errorForLog(error)) });
-  const plugins = createPluginSet(registrations, complain, { signers, now, endpoints: loaded.endpoints });
+  const plugins = createPluginSet(registrations, complain, { signers, now, endpoints: new Set(loaded.endpoints) });
   requireProviders(plugins);
   requireCounterparts(loaded, plugins);
   return { ...plugins, operations };

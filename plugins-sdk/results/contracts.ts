@@ -38,27 +38,6 @@ function amountOf(value: unknown): bigint {
   return value;
 }
 
-/** Returns the endpoint itself, not a copy: plugins look up prepared values by the object. */
-function endpointOf(value: unknown): Endpoint {
-  ensure(isRecord(value), 'it must be an object {id, api, name, mode, auth, block, apiBlock}');
-  const { id, api, name, mode, auth } = value;
-  hexIn(id, 'id');
-  ensure(isString(api), 'api must be a text');
-  ensure(isString(name), 'name must be a text');
-  ensure(isString(mode), 'mode must be a text');
-  ensure(Array.isArray(auth), 'auth must be a list');
-  return value as unknown as Endpoint;
-}
-
-/** Returns a reader that accepts configured endpoints only: built-ins have prepared values for these alone. */
-function oneOf(endpoints: readonly Endpoint[]): (value: unknown) => Endpoint {
-  const known: ReadonlySet<unknown> = new Set(endpoints);
-  return (value) => {
-    ensure(known.has(value), 'it must be one of services.endpoints, and no copy of one');
-    return value as Endpoint;
-  };
-}
-
 /** Freezes parameters at every depth. Parts that are frozen already are skipped. */
 function parametersOf(value: unknown): Parameters {
   ensure(isRecord(value), 'it must be an object of parameters');
@@ -150,8 +129,8 @@ function sameQuestion(value: unknown, [given]: readonly unknown[]): AskedQuestio
 
 /** The facts of the service that plugins' results are checked against. */
 export interface ServiceFacts extends Vouchers {
-  /** The endpoints that `resolve` chooses from; if absent, any endpoint of the right shape passes. */
-  readonly endpoints?: readonly Endpoint[] | undefined;
+  /** The endpoints that `resolve` chooses from. */
+  readonly endpoints: Pick<ReadonlySet<unknown>, 'has'>;
 }
 
 /** Returns the contracts of all stages: for public hooks by stage, for other stages by the value that they return. */
@@ -171,7 +150,11 @@ export function contractsFor(facts: ServiceFacts): StageContracts {
       allowed: yes,
       amount: amountOf,
       approved: (value) => void yes(value),
-      endpoint: facts.endpoints === undefined ? endpointOf : oneOf(facts.endpoints),
+      endpoint: (value) => {
+        // Built-ins have prepared values for these objects alone.
+        ensure(facts.endpoints.has(value), 'it must be one of services.endpoints, and no copy of one');
+        return value as Endpoint;
+      },
       parameters: parametersOf,
       variation: variationOf,
       question: questionOf,

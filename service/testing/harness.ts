@@ -36,7 +36,7 @@ export async function createHarness(
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget, credentials, plugin: behaviour }],
     ({ stage, requestId, error }) => complain(stage, errorText(error), requestId),
-    { signers: [services.node], now: () => services.now(), endpoints: options.services?.endpoints },
+    { signers: [services.node], now: () => services.now(), endpoints: new Set(services.endpoints) },
   );
   for (const message of startFaults(definition, taps, services, options)) complain('start', message);
   const harness = new PluginHarness({

@@ -12,7 +12,7 @@ import { AskedQuestion } from '../../plugins-sdk/question.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
-export const contracts = contractsFor({ signers: [], now: Date.now });
+export const contracts = contractsFor({ signers: [], now: Date.now, endpoints: new Set() });
 
 type Table = Readonly<Record<string, unknown>>;
 

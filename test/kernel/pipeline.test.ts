@@ -23,7 +23,7 @@ const ID = `0x${'11'.repeat(32)}` as const;
 const NODE = `0x${'22'.repeat(20)}` as const;
 const SIGNATURE = `0x${'33'.repeat(65)}` as const;
 
-const contracts = contractsFor({ signers: [], now: () => 7000 });
+const contracts = contractsFor({ signers: [], now: () => 7000, endpoints: { has: () => true } });
 const outgoing = { method: 'GET', url: 'http://upstream.example/', headers: {}, body: undefined };
 
 type Run = (options?: object) => Promise<{ readonly json: string }>;

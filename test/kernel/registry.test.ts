@@ -15,7 +15,7 @@ import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { newExchange } from './guarded.ts';
 
 const nothing = () => undefined;
-const contracts = contractsFor({ signers: [], now: Date.now });
+const contracts = contractsFor({ signers: [], now: Date.now, endpoints: new Set() });
 
 function registered(...registrations: Registration[]): PluginSet {
   return register(registrations, { contracts, complain: nothing });

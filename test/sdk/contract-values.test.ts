@@ -5,7 +5,7 @@ import { WrongShape } from '../../kernel/stages.ts';
 import type { OutgoingRequest } from '../../kernel/values.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
-const { inputs, results } = contractsFor({ signers: [], now: Date.now });
+const { inputs, results } = contractsFor({ signers: [], now: Date.now, endpoints: new Set() });
 const request: OutgoingRequest = { method: 'GET', url: 'http://h/', headers: {}, body: undefined };
 
 function read(value: unknown): unknown {

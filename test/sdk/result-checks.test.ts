@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { WrongShape } from '../../kernel/stages.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 
-const contracts = contractsFor({ signers: [], now: Date.now });
+const contracts = contractsFor({ signers: [], now: Date.now, endpoints: new Set() });
 
 type Reader = keyof typeof contracts.results;
 
@@ -35,14 +35,9 @@ const signed = { node: '0x01', signature: '0x02' };
 
 const cases: Readonly<Record<string, readonly (readonly [unknown, string])[]>> = {
   allowed: [false, null, 1, {}].map((value) => [value, shape('it must be true or undefined')] as const),
-  endpoint: [
-    [null, shape('it must be an object {id, api, name, mode, auth, block, apiBlock}')],
-    [{ ...endpoint, id: '01' }, shape('id must be 0x hex')],
-    [{ ...endpoint, api: 1 }, shape('api must be a text')],
-    [{ ...endpoint, name: undefined }, shape('name must be a text')],
-    [{ ...endpoint, mode: {} }, shape('mode must be a text')],
-    [{ ...endpoint, auth: { type: 'free' } }, shape('auth must be a list')],
-  ],
+  endpoint: [null, endpoint].map(
+    (value) => [value, shape('it must be one of services.endpoints, and no copy of one')] as const,
+  ),
   parameters: [null, 'a', [1]].map((value) => [value, shape('it must be an object of parameters')] as const),
   httpResponse: [
     ['text', shape('it must be an object {status, headers, body}')],

@@ -136,7 +136,7 @@ export class FuzzedService {
     );
     plugins.push({ name: 'base', budget: 'none', isBuiltin: true, plugin: { hooks: this.#base() } });
     return register(plugins, {
-      contracts: contractsFor({ signers: [node], now: () => 7000 }),
+      contracts: contractsFor({ signers: [node], now: () => 7000, endpoints: { has: () => true } }),
       complain: ignore,
       observer: { call: (event) => this.#called(event) },
     });
