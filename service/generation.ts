@@ -19,6 +19,7 @@ import { ask } from './ask.ts';
 import { type AssembledPlugins, assemble } from './assemble.ts';
 import { inBackground } from './background.ts';
 import { connectionLimitsOf } from './listener.ts';
+import type { ServiceLog } from './log.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { startPlugin } from './plugin-set.ts';
 import { type StateClient, stateMeters } from './shared-state.ts';
@@ -30,7 +31,8 @@ import type { WorkerLink } from './workers/link.ts';
 const STOP_TIMEOUT_MS = 5000;
 
 /** The parts that all generations of a service share. */
-export interface Shared extends Pick<Services, 'log' | 'now' | 'debts' | 'phase'> {
+export interface Shared extends Pick<Services, 'now' | 'debts' | 'phase'> {
+  readonly log: ServiceLog;
   readonly signers: Signers;
   readonly meters: MeterRegistry;
   readonly stateEngine?: StateClient | undefined;
@@ -60,19 +62,19 @@ export class Generation {
 
   /** @param before the generation whose state this one takes over. @throws RegistrationError */
   constructor(loaded: LoadedConfig, { signers, lastReload, status, ...shared }: Shared, before?: Generation) {
-    const surroundings = { ...shared, ...signers.addressesIn(loaded) };
     this.loaded = loaded;
     this.#signers = signers;
-    this.#log = surroundings.log;
+    this.#log = shared.log;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
-    this.#meters = surroundings.meters.draft();
-    const { stateEngine: state } = surroundings;
+    this.#meters = shared.meters.draft();
+    const { stateEngine: state } = shared;
     if (state !== undefined) stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
     const definitions = loaded.plugins.map(({ definition }) => definition);
     this.connectionLimits = connectionLimitsOf(loaded.config, definitions);
-    tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
-    const runtime = { now: surroundings.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
+    const runtime = { now: shared.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
     try {
+      const surroundings = { ...shared, ...signers.addressesIn(loaded) };
+      tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
       this.plugins = assemble(loaded, {
         ...surroundings,
         states: this.#states,

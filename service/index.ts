@@ -8,14 +8,10 @@ import { type Log, silentLog } from '../plugins-sdk/log.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import type { Signing } from '../plugins-sdk/signing/signers.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
-import { Debts } from '../plugins-sdk/state/debts.ts';
 import { signerAddressOf } from './assemble.ts';
 import { type AskedOperation, askControl, controlAt, controlPaths, runOperation } from './control.ts';
-import { Generation } from './generation.ts';
 import { addressOf, listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
-import { MeterRegistry } from './meter-registry.ts';
-import { publicKeyWarning } from './public-keys.ts';
 import type { ReadVariables } from './reload.ts';
 import { announce } from './report.ts';
 import { type RequestLogSettings, requestLog } from './request-log.ts';
@@ -89,7 +85,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
     for (const { path, message, where } of [...loaded.warnings, ...together])
       told.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
-    await openSigners(signers, loaded, variables, told);
+    await signers.open(loaded, variables);
     return loaded;
   };
   const loaded = await load(env, news);
@@ -97,9 +93,9 @@ export async function startService(options: StartOptions): Promise<Service> {
   warnOfVariables(env, news);
   news.info(`signed-data-proxy ${packageVersion()}`, { config: file });
   const stateEngine = openState(loaded, log);
-  const service = new Server({ signers, log, load, stateEngine, workers: link, now: Date.now }, loaded);
+  const service = new Server(loaded, { signers, log, stateEngine, workers: link, now: Date.now });
   const [socket] = controlPaths(file);
-  const control = controlAt(socket, log, () => service.operations());
+  const control = controlAt(socket, log, () => service.plugins.operations);
   await service.start(async () => {
     await listen(service.http, addressOf(loaded.config));
     await control.open();
@@ -109,7 +105,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   return {
     url,
     signer: { address: signerAddressOf(loaded) },
-    reload: (variables, told = log) => service.reload(variables, told).finally(() => control.open()),
+    reload: (variables, told = log) => service.reload(load, variables, told).finally(() => control.open()),
     stop: () => service.stop().finally(() => control.close()),
   };
 }
@@ -134,24 +130,9 @@ export async function operate({ file, env }: ServiceOptions, asked: AskedOperati
   const state = openState(loaded, log);
   try {
     await state?.start();
-    return await runOperation(idleGeneration(loaded, log, state).plugins.operations, asked);
+    return await runOperation(idleServer(loaded, log, state).plugins.operations, asked);
   } finally {
     await state?.close();
-  }
-}
-
-/** Opens the signers of a config, and warns of each whose key is published. */
-async function openSigners(signers: Signers, loaded: LoadedConfig, variables: Environment, log: Log): Promise<void> {
-  await signers.open(loaded, variables);
-  try {
-    for (const address of signers.addressesIn(loaded).signers) {
-      const published = publicKeyWarning(address);
-      if (published !== undefined) log.warn(published);
-    }
-  } catch (error) {
-    // Without a generation nobody else would close them.
-    await signers.release(loaded.config);
-    throw error;
   }
 }
 
@@ -167,20 +148,10 @@ function warnOfVariables(env: Environment, log: Log): void {
 export async function listPlugins({ file, env }: ServiceOptions) {
   const loaded = await loadConfig({ file, env, builtins: definitions(throwAwaySigning()) });
   const isolated = new Set(loaded.plugins.flatMap((choice) => (choice.isolated ? [choice.definition.name] : [])));
-  return { ...idleGeneration(loaded, silentLog).plugins, isolated };
+  return { ...idleServer(loaded, silentLog).plugins, isolated };
 }
 
-/** Makes a generation that serves no requests. */
-export function idleGeneration(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): Generation {
-  return new Generation(loaded, {
-    log,
-    stateEngine,
-    now: Date.now,
-    signers: new Signers({}, log),
-    meters: new MeterRegistry(),
-    debts: new Debts(),
-    phase: () => 'starting',
-    lastReload: () => ({ succeeded: true, inForceSince: 0, generation: 0 }),
-    status: () => undefined,
-  });
+/** Makes a server without a port, for commands that ask its plugins. */
+export function idleServer(loaded: LoadedConfig, log: Log, stateEngine?: StateClient): Server {
+  return new Server(loaded, { log, stateEngine, now: Date.now, signers: new Signers({}, log) });
 }

@@ -5,6 +5,7 @@ import type { Log } from '../plugins-sdk/log.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { signerAddressOf } from './assemble.ts';
 import { addressOf, workersOf } from './listener.ts';
+import { publicKeyWarning } from './public-keys.ts';
 import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import { stateOf } from './state-engine.ts';
@@ -36,6 +37,14 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
   ];
 }
 
+/** Warns of each signer whose key is published. */
+function warnOfPublicKeys(log: Log, loaded: LoadedConfig, signers: Signers): void {
+  for (const address of signers.addressesIn(loaded).signers) {
+    const warning = publicKeyWarning(address);
+    if (warning !== undefined) log.warn(warning);
+  }
+}
+
 /** Logs what a service does, at its start: its address, signers, state engine, proxies and endpoints. */
 export function announce(log: Log, url: string, loaded: LoadedConfig, signers: Signers, state?: StateClient): void {
   const backend = signers.ownKey(loaded.config)?.backend;
@@ -43,6 +52,7 @@ export function announce(log: Log, url: string, loaded: LoadedConfig, signers: S
   const { current, next } = signers.inUse(loaded.config) ?? {};
   log.info(`signer ${signerAddressOf(loaded)}`, backend ? { backend } : current && { type: current.type });
   if (next !== undefined) log.info(`next signer ${next.signer.address}`, { type: next.type });
+  warnOfPublicKeys(log, loaded, signers);
   if (backend === 'ethers') log.warn('secp256k1 cannot be loaded: signing is several times slower');
   if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
   for (const line of proxiesInForce().lines) log.info(line);
@@ -64,6 +74,7 @@ export function report(log: Log, { first, before, after, env, signers }: Reload)
   log.info('config reloaded');
   for (const line of endpointLines(before, after)) log.info(line);
   for (const line of lasting(first, after)) log.warn(line);
+  warnOfPublicKeys(log, after, signers);
   if (after.plugins.some(({ operator, isolated = false }) => operator && !isolated)) {
     log.info('plugins were set up anew; changes of their code need a restart');
   }

@@ -11,25 +11,20 @@ import { Debts } from '../plugins-sdk/state/debts.ts';
 import { DRAIN_TIME_MS, drained, LONGEST_DRAIN_MS } from './drain.ts';
 import { Generation, type Shared } from './generation.ts';
 import { drainDelayOf, limitClients } from './listener.ts';
-import { logSettings, type ServiceLog } from './log.ts';
+import { logSettings } from './log.ts';
 import { MeterRegistry } from './meter-registry.ts';
 import { type ReadVariables, reloadQueue } from './reload.ts';
 import { report } from './report.ts';
 import type { LastReload } from './status.ts';
 import { describeError } from './terminal.ts';
 
-/** The parts and functions that a server is made of. */
-interface ServerOptions extends Pick<Shared, 'signers' | 'stateEngine' | 'workers' | 'now'> {
-  readonly log: ServiceLog;
-  /** Reads and checks the config for a reload. */
-  readonly load: (env: Environment, news: Log) => Promise<LoadedConfig>;
-}
+/** Reads and checks the config for a reload. */
+type Load = (env: Environment, news: Log) => Promise<LoadedConfig>;
 
 /** The one server of a service, and the generations of its config. */
 export class Server {
   readonly http = createHttpServer();
   readonly meters: MeterRegistry;
-  readonly #options: ServerOptions;
   readonly #shared: Shared;
   readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
   /** Generations that still have requests, the current one included. */
@@ -45,17 +40,14 @@ export class Server {
   #replacing: Promise<unknown> = Promise.resolve();
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ServerOptions, loaded: LoadedConfig) {
-    // Plugins get all shared parts, but must not load configs.
-    const { load: _, ...shared } = options;
-    const { log } = options;
-    this.#options = options;
+  constructor(loaded: LoadedConfig, parts: Pick<Shared, 'log' | 'signers' | 'stateEngine' | 'workers' | 'now'>) {
+    const { log } = parts;
     this.#first = loaded;
     this.meters = new MeterRegistry(({ name }, error) =>
       log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
     );
     this.#shared = {
-      ...shared,
+      ...parts,
       ...{ meters: this.meters, debts: new Debts(), lastReload: () => this.#lastReload, phase: () => this.#phase },
       // The first generation does not exist yet while its plugins are set up.
       status: () => this.#generation?.status.read(),
@@ -70,26 +62,26 @@ export class Server {
   async start(listen: () => Promise<void>): Promise<void> {
     const generation = this.#generation;
     try {
-      await this.#options.stateEngine?.start();
+      await this.#shared.stateEngine?.start();
       await generation.start();
       generation.commit();
       await listen();
     } catch (error) {
       await this.#remove(generation, 0);
-      await Promise.all([this.#options.stateEngine?.close(), this.#options.signers.close()]);
+      await this.#closeShared();
       throw error;
     }
     if (this.#phase === 'starting') this.#phase = 'serving';
   }
 
-  /** Returns the operations of the config in force. */
-  operations(): Generation['plugins']['operations'] {
-    return this.#generation.plugins.operations;
+  /** The plugins of the config in force; before the start, of the one that will be. */
+  get plugins(): Generation['plugins'] {
+    return this.#generation.plugins;
   }
 
   /** Queues a reload. @returns whether the new config is in force. */
-  reload(variables: ReadVariables, news: Log): Promise<boolean> {
-    return this.#queue(() => this.#reload(variables, news));
+  reload(load: Load, variables: ReadVariables, news: Log): Promise<boolean> {
+    return this.#queue(() => this.#reload(load, variables, news));
   }
 
   /** Drains the requests, then stops plugins, state engine and signers, in bounded time. */
@@ -98,25 +90,25 @@ export class Server {
     return this.#stopping;
   }
 
-  async #reload(variables: ReadVariables, news: Log): Promise<boolean> {
+  async #reload(load: Load, variables: ReadVariables, news: Log): Promise<boolean> {
     try {
       const env = await variables();
       // Read first: an invalid level keeps the config from coming into force.
       const { level } = logSettings(env);
-      const loaded = await this.#options.load(env, news);
+      const loaded = await load(env, news);
       if (this.#phase === 'stopping') return false;
       const replacing = this.#replace(loaded);
       this.#replacing = replacing.catch(() => undefined);
       const before = await replacing;
-      this.#options.log.setLevel?.(level);
-      report(news, { first: this.#first, before, after: loaded, env, signers: this.#options.signers });
+      this.#shared.log.setLevel?.(level);
+      report(news, { first: this.#first, before, after: loaded, env, signers: this.#shared.signers });
       return true;
     } catch (error) {
       // While the service stops, a reload's error is of no use.
       if (this.#phase === 'stopping') return false;
       this.#lastReload = { ...this.#lastReload, succeeded: false };
       for (const line of [...describeError(error), 'the config was not reloaded: the one before stays in force'])
-        this.#options.log.error(line);
+        this.#shared.log.error(line);
       return false;
     }
   }
@@ -175,15 +167,19 @@ export class Server {
       await Promise.all(generations.map((generation) => generation.drained()));
     };
     if (!(await drained(end(), this.#shared.debts, delay))) {
-      if (!isServed) this.#options.log.warn('requests were cut off: they did not finish in time');
+      if (!isServed) this.#shared.log.warn('requests were cut off: they did not finish in time');
       for (const generation of generations) generation.tell();
     }
-    this.#shared.debts.tell(this.#options.log);
+    this.#shared.debts.tell(this.#shared.log);
     this.#connections.closeAll();
     const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
     // Waits for a reload that has started plugins. A reload without any stops by itself.
     await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
-    await Promise.all([this.#options.stateEngine?.close(), this.#options.signers.close()]);
+    await this.#closeShared();
+  }
+
+  async #closeShared(): Promise<void> {
+    await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
   }
 }

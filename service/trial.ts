@@ -23,7 +23,7 @@ import type { Log } from '../plugins-sdk/log.ts';
 import { madeHere } from '../plugins-sdk/results/answers.ts';
 import { isRecord } from '../plugins-sdk/schema/path.ts';
 import { exchangeOf } from '../plugins-sdk/testing/test-exchange.ts';
-import { definitions, idleGeneration, type ServiceOptions } from './index.ts';
+import { definitions, idleServer, type ServiceOptions } from './index.ts';
 import { throwAwaySigning } from './signers.ts';
 
 /** The value that would be signed, or the reason for a refusal. */
@@ -55,7 +55,6 @@ interface Seen {
 }
 
 const MOST_VALUES = 40;
-const STOP_TIMEOUT_MS = 1000;
 /** Keys that every variant of the tried endpoint leaves out, unless it needs them. */
 const UNSET = ['encoding', 'expect', 'encrypt', 'mode', 'responseMatches'];
 /** A parameter that gives a variant its own endpoint ID, also if its encoding equals another variant's. */
@@ -82,8 +81,8 @@ export async function tryEndpoint(
   // `once` is inside all plugins that retry or read the answer.
   const builtins = definitions(throwAwaySigning(), undefined, [once(seen)]);
   const loaded = await loadConfig({ file, tree, env, builtins });
-  const generation = idleGeneration(loaded, log);
-  const pipeline = new Pipeline(generation.plugins.hooks, {
+  const server = idleServer(loaded, log);
+  const pipeline = new Pipeline(server.plugins.hooks, {
     now: Date.now,
     serialize: madeHere,
     failed: () => undefined,
@@ -97,7 +96,7 @@ export async function tryEndpoint(
   const chosen = Object.fromEntries(all.filter(isChosen));
   const ask = asker(pipeline, of, Object.fromEntries(all.filter((each) => !isChosen(each))));
   try {
-    await generation.start();
+    await server.start(async () => undefined);
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
     const answer = parseAllMarked(seen.text || JSON.stringify(rawData));
     // Canonical JSON sorts the members.
@@ -109,7 +108,7 @@ export async function tryEndpoint(
     const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN, chosen))) } };
     return { request, data, values, ...signs };
   } finally {
-    await generation.stop(STOP_TIMEOUT_MS);
+    await server.stop();
   }
 }
 
@@ -216,7 +215,9 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
         : []),
     ];
     const only = [withMembers(api, { auth: undefined, expect: undefined, endpoints })];
-    return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
+    // Nobody connects, so that no client needs time to notice the stop.
+    const server = { drainDelay: 0 };
+    return { version, server, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
   }
   const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return meant === undefined ? '' : `, did you mean "${meant}"?`;

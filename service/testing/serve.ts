@@ -32,8 +32,7 @@ export const serve: Serve = async (subject, given, { env, folder = process.cwd()
   for (const { path, message } of loaded.warnings) log.warn(`${path}: ${message}`);
   await signers.open(loaded, variables);
   const stateEngine = openState(loaded, log, subject.now);
-  const load = () => Promise.reject(new Error('a test has one config'));
-  const server = new Server({ signers, log, load, stateEngine, now: subject.now }, loaded);
+  const server = new Server(loaded, { signers, log, stateEngine, now: subject.now });
   const metrics = new TestMetrics();
   server.meters.connect(metrics);
   // Requests do not come through a port.
