@@ -8,11 +8,10 @@ const LONGEST_ADDRESS = 128;
 const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
 const BRACKETED_IPV6 = /^\[([^\]]+)\](?::\d{1,5})?$/;
 
-const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
-
 /**
  * Parses one bare IP address and returns its canonical text. IPv4 is four decimal numbers; IPv6 is as RFC 5952 writes it
- * (lower-case, zeros compressed), without a zone id. An IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) is the IPv4 address.
+ * (lower-case, zeros compressed), without a zone id. An IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) is the IPv4 address, and so
+ * is the deprecated `::1.2.3.4`.
  *
  * Strict: no leading zeros, no short or octal forms (`127.1`, `010.0.0.1`), no port, no brackets, no white space.
  *
@@ -20,10 +19,9 @@ const DOTTED_TAIL = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
  */
 export function parseAddress(text: string): string | undefined {
   if (text.length > LONGEST_ADDRESS || isIP(text) === 0) return undefined;
+  const [address = ''] = text.split('%');
   // Always rebuilt from its numbers: a slice of a header would keep the whole header in memory.
-  if (isIPv4(text)) return ipaddr.IPv4.parse(text).toString();
-  const address = parseIPv6(text);
-  return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
+  return ipaddr.process(address).toString();
 }
 
 /**
@@ -38,7 +36,7 @@ export function normalizeAddress(ip: string): string {
 /**
  * Returns the client's address: the socket's, or the one that a trusted proxy reports in `X-Forwarded-For`.
  *
- * Entries are separated by commas; white space and double quotes round an entry are dropped, and so is a port
+ * Entries are separated by commas; white space round an entry is dropped, and so is a port
  * (`1.2.3.4:555`, `[2001:db8::1]:443`). IPv6 without brackets is read as an address without a port. Every place
  * between two commas counts as an entry, also an empty one or a word such as `unknown`.
  *
@@ -69,17 +67,6 @@ export function clientKey(ip: string): string {
   return `${new ipaddr.IPv6([...network, 0, 0, 0, 0]).toString()}/64`;
 }
 
-function parseIPv6(text: string) {
-  const zone = text.indexOf('%');
-  const address = zone === -1 ? text : text.slice(0, zone);
-  // The library takes the deprecated `::1.2.3.4` for the IPv4-mapped `::ffff:1.2.3.4`; in hex it distinguishes them.
-  return ipaddr.IPv6.parse(address.replace(DOTTED_TAIL, (_, a, b, c, d) => `${hexGroup(a, b)}:${hexGroup(c, d)}`));
-}
-
-function hexGroup(high: string, low: string): string {
-  return (Number(high) * 256 + Number(low)).toString(16);
-}
-
 function chooseEntry(header: string, trust: boolean | number): string | undefined {
   const entries = header.split(',');
   if (typeof trust === 'number')
@@ -93,12 +80,8 @@ function chooseEntry(header: string, trust: boolean | number): string | undefine
 }
 
 function parseEntry(entry: string): string | undefined {
-  const text = unquote(entry.trim());
+  const text = entry.trim();
   const host = BRACKETED_IPV6.exec(text)?.[1];
   if (host !== undefined) return isIPv6(host) ? parseAddress(host) : undefined;
   return parseAddress(IPV4_WITH_PORT.exec(text)?.[1] ?? text);
-}
-
-function unquote(text: string): string {
-  return text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1).trim() : text;
 }
