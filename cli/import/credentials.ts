@@ -55,10 +55,10 @@ export class Credentials {
     const kind = scheme.type === 'http' ? String(scheme.scheme).toLowerCase() : scheme.type;
     if (kind === 'basic')
       return { headers: { Authorization: `Basic ${value}` }, remark: `${variable} is base64 of user:password` };
-    if (kind === 'bearer') return { headers: { Authorization: `Bearer ${value}` } };
-    if (kind === 'oauth2') return this.#oauth2(scheme, name);
-    if (kind === 'openIdConnect')
-      return { headers: { Authorization: `Bearer ${value}` }, remark: `${variable} is a token, which nobody renews` };
+    const bearer = { headers: { Authorization: `Bearer ${value}` } };
+    if (kind === 'bearer') return bearer;
+    if (kind === 'oauth2' || kind === 'openIdConnect')
+      return this.#client(scheme, name) ?? { ...bearer, remark: `${variable} is a token, which nobody renews` };
     const isKey = kind === 'apiKey' && /^(?:header|query|cookie)$/.test(String(scheme.in));
     if (!isKey || typeof scheme.name !== 'string' || scheme.name === '')
       return `needs the credentials "${name}", of a kind that no config has`;
@@ -66,19 +66,16 @@ export class Credentials {
     return { parameter: { name: scheme.name, ...(scheme.in === 'cookie' ? { in: 'cookie' } : {}), fixed: value } };
   }
 
-  /** Uses client credentials if the document has them; other flows need a person, so the token is a variable. */
-  #oauth2(scheme: Block, name: string): Scheme {
+  /** Returns the client credentials of OAuth 2.0, if the document has them. Other flows need a person. */
+  #client(scheme: Block, name: string): Scheme | undefined {
     const flows = this.#document.block(scheme.flows);
     const { tokenUrl, scopes } = scheme.flow === 'application' ? scheme : this.#document.block(flows.clientCredentials);
-    if (typeof tokenUrl === 'string' && /^https:\/\/[^\s@?#\\]+$/.test(tokenUrl) && URL.canParse(tokenUrl)) {
-      const [clientId, clientSecret] = PARTS.map((part) => `\${${this.variable(name, part)}}`);
-      const [scope] = Object.keys(this.#document.block(scopes));
-      const remark = scope === undefined ? {} : { remark: 'add the "scope" of oauth2 that your endpoints need' };
-      return { oauth2: { tokenUrl, clientId, clientSecret }, ...remark };
-    }
-    const variable = this.variable(name);
-    const remark = `${variable} is a token of OAuth 2.0, which nobody renews`;
-    return { headers: { Authorization: `Bearer \${${variable}}` }, remark };
+    if (typeof tokenUrl !== 'string' || !/^https:\/\/[^\s@?#\\]+$/.test(tokenUrl) || !URL.canParse(tokenUrl))
+      return undefined;
+    const [clientId, clientSecret] = PARTS.map((part) => `\${${this.variable(name, part)}}`);
+    const [scope] = Object.keys(this.#document.block(scopes));
+    const remark = scope === undefined ? {} : { remark: 'add the "scope" of oauth2 that your endpoints need' };
+    return { oauth2: { tokenUrl, clientId, clientSecret }, ...remark };
   }
 }
 
