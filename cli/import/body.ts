@@ -24,12 +24,10 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
     if (parts.some((part) => part[choice] !== undefined)) note('the body', `what it has by "${choice}" is left out`);
   const required = new Set(parts.flatMap((part) => listOf(part.required)));
   const hidden = new Set(parts.flatMap((part) => readOnlyIn(document, part)));
-  const members = new Map<string, unknown>();
+  const members = parts.flatMap(({ properties }) => Object.entries(document.block(properties)));
   // A member of the object itself wins over one of its parts.
-  for (const { properties } of parts)
-    for (const [name, value] of Object.entries(document.block(properties)))
-      if (!members.has(name)) members.set(name, value);
-  return [...members].flatMap(([name, value]) => {
+  const winners = [...new Map(members.toReversed())].toReversed();
+  return winners.flatMap(([name, value]) => {
     const what = `body parameter "${name}"`;
     const lose = (reason: string) => note(what, reason);
     if (hidden.has(name)) {
