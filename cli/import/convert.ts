@@ -3,7 +3,7 @@ import { isLoopback } from '../../lib/http/target.ts';
 import { bodyOf } from './body.ts';
 import { Credentials, type Scheme, type Security } from './credentials.ts';
 import { ApiDocument, type Block, type Operation } from './document.ts';
-import { Inexpressible, type LeftOut, type Note } from './left-out.ts';
+import { Inexpressible, type LeftOut, type Note, unlessInexpressible } from './left-out.ts';
 import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
 import { keyOf, parametersOf } from './parameters.ts';
@@ -88,21 +88,19 @@ export class Conversion {
     const at = `${method} ${path}`;
     try {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
-      const answer = answerOf(this.#document, operation);
       const api = this.#apiAt(this.#urlOf(operation));
       // The draft keeps an operation that is left out from adding its credentials to the API.
       const draft = { ...api, headers: { ...api.headers } };
-      const endpoint = this.#endpoint(operation, name, draft, answer.type);
+      const endpoint = this.#endpoint(operation, name, draft);
       Object.assign(api, draft).endpoints.push(endpoint);
-      const found = suggestionsOf(this.#document, answer.schema);
-      if (found.length > 0) this.suggestions.set(endpoint, found);
     } catch (error) {
       this.#fail(at, error);
     }
   }
 
-  #endpoint(operation: Operation, name: string, api: ImportedApi, answer: string | undefined): ImportedEndpoint {
+  #endpoint(operation: Operation, name: string, api: ImportedApi): ImportedEndpoint {
     const { method, path, block } = operation;
+    const answer = answerOf(this.#document, operation);
     const note = (what: string, reason: string) => this.leftOut.push({ what, at: `${method} ${path}`, reason });
     const schemes = this.#schemesOf(operation, api, note);
     const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
@@ -117,7 +115,7 @@ export class Conversion {
     const body = bodyOf(this.#document, operation, note);
     const parameters = [
       ...parametersOf(this.#document, operation, security, note),
-      ...mediaHeadersOf({ Accept: answer, 'Content-Type': body.type }, note),
+      ...mediaHeadersOf({ Accept: answer.type, 'Content-Type': body.type }, note),
       ...own,
       ...body.parameters,
     ];
@@ -134,6 +132,8 @@ export class Conversion {
       parameters,
     };
     this.schemes.set(endpoint, schemes);
+    const suggest = () => suggestionsOf(this.#document, answer.schema);
+    this.suggestions.set(endpoint, unlessInexpressible('its answer', false, note, suggest).flat());
     return endpoint;
   }
 

@@ -30,13 +30,13 @@ export function answerOf(document: ApiDocument, { block }: Operation) {
   return { type, schema: type === undefined ? undefined : document.block(content[type]).schema };
 }
 
-/** Returns encodings for the numbers in an answer, those nearest to its root first. */
+/** Returns encodings for the numbers in an answer, those nearest to its root first. @throws Inexpressible for a broken reference. */
 export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
   const found: Block[] = [];
   const queue: (readonly [path: string, schema: unknown, depth: number])[] = [['$', schema, 1]];
   // The loop also visits items that are added to the queue while it runs.
   for (const [path, value, depth] of queue) {
-    const { type, properties, items, allOf, writeOnly } = followed(document, value);
+    const { type, properties, items, allOf, writeOnly } = document.block(value);
     if (writeOnly === true) continue;
     const types = [type].flat();
     if (types.includes('integer')) found.push({ type: 'int256', path });
@@ -51,14 +51,4 @@ export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
     for (const part of listOf(allOf)) add(path, part);
   }
   return found;
-}
-
-/** Returns a schema, or an empty one for a broken reference: an answer's fault does not matter for the request. */
-function followed(document: ApiDocument, value: unknown): Block {
-  try {
-    return document.block(value);
-  } catch (error) {
-    if (error instanceof Inexpressible) return {};
-    throw error;
-  }
 }
