@@ -14,7 +14,7 @@ export async function readDocument(source: string): Promise<Tree> {
   const name = nameOfSource(source);
   const text = decode(await (isUrl(source) ? fetched(source) : readBounded(source, MAX_BYTES)), name);
   if (/^\s*</.test(text))
-    throw new Error(`${name} is a web page, or XML: give the JSON or YAML document that such a page shows`);
+    throw new Error('is a web page, or XML: give the JSON or YAML document that such a page shows');
   return json(text) ?? parseConfig(text, name, LIMITS);
 }
 
