@@ -1,5 +1,5 @@
 import { type ApiDocument, type Block, listOf, type Operation } from './document.ts';
-import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
+import { Inexpressible, type Note } from './left-out.ts';
 import { jsonOf } from './media.ts';
 import { parameterOf } from './parameters.ts';
 import { partsOf, readOnlyIn } from './schema.ts';
@@ -27,17 +27,11 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
   const members = parts.flatMap(({ properties }) => Object.entries(document.block(properties)));
   // A member of the object itself wins over one of its parts.
   const winners = [...new Map(members.toReversed())].toReversed();
-  return winners.flatMap(([name, value]) => {
-    const what = `body parameter "${name}"`;
-    const lose = (reason: string) => note(what, reason);
-    if (hidden.has(name)) {
-      lose('is read-only, and left out');
-      return [];
-    }
-    const stated = document.block(value);
-    const parameter = { name, in: 'body', description: stated.description };
-    const about = { isRequired: required.has(name), isText: isForm, lose };
-    return unlessInexpressible(what, about.isRequired, note, () => parameterOf(document, parameter, stated, about));
+  return winners.flatMap(([name, schema]) => {
+    const parameter = { name, in: 'body', required: required.has(name), schema };
+    if (!hidden.has(name)) return parameterOf(document, parameter, isForm, note);
+    note(`body parameter "${name}"`, 'is read-only, and left out');
+    return [];
   });
 }
 

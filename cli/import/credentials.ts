@@ -95,13 +95,13 @@ export interface Security {
 
 /** Returns whether a parameter is for the operator, not for clients. */
 export function isCredential(document: ApiDocument, parameter: Block): boolean {
-  const { name, in: place, description, schema: stated, ...flat } = parameter;
-  const schema = document.block(stated ?? flat);
-  // A parameter that filters, chooses or counts is no secret.
-  const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
-  if (place === 'path' || isFilter || (schema.type ?? 'string') !== 'string') return false;
+  const { name, in: place, description } = parameter;
   const words = String(name)
     .replaceAll('_', '-')
     .replace(/([a-z])([A-Z])/g, '$1-$2');
-  return CREDENTIAL.test(words);
+  if (place === 'path' || !CREDENTIAL.test(words)) return false;
+  const schema = document.block(parameter.schema ?? parameter);
+  // A parameter that filters, chooses or counts is no secret.
+  const isFilter = /\bfilter/i.test(String(description ?? '')) || listOf(schema.enum).length > 0;
+  return !isFilter && (schema.type ?? 'string') === 'string';
 }

@@ -21,20 +21,16 @@ const STYLES: Readonly<Record<string, Sent['style']>> = { '&': 'repeat', ',': 'c
 export function parametersOf(document: ApiDocument, operation: Operation, security: Security, note: Note): Block[] {
   const declared = declaredOf(document, operation, security, note);
   const parameters = [...declared.values()].flatMap((parameter) => {
-    const { name, in: place, required } = parameter;
-    const what = `${place} parameter "${name}"`;
-    if (isCredential(document, parameter)) return credentialOf(parameter, what, security, note);
-    const lose = (reason: string) => note(what, reason);
-    const about = { isRequired: required === true || place === 'path', isText: true, lose };
-    const make = () => parameterOf(document, parameter, document.block(parameter.schema ?? parameter), about);
-    return unlessInexpressible(what, required === true, note, make);
+    if (isCredential(document, parameter)) return credentialOf(parameter, security, note);
+    return parameterOf(document, parameter, true, note);
   });
   const missing = [...operation.path.matchAll(/\{([^{}]*)\}/g)].filter(([, name]) => !declared.has(`path ${name}`));
   return [...parameters, ...missing.map(([, name = '']) => ({ name: encoded(name), in: 'path', required: true }))];
 }
 
 /** Makes a parameter whose value is a credential of the operator. None, if the operation has credentials and does not need it. */
-function credentialOf({ name, in: place, required }: Block, what: string, security: Security, note: Note): Block[] {
+function credentialOf({ name, in: place, required }: Block, security: Security, note: Note): Block[] {
+  const what = `${place} parameter "${name}"`;
   if (security.hasWay && required !== true) {
     note(what, 'is another credential beside its security');
     return [];
@@ -72,22 +68,56 @@ function placeOf(place: unknown): Block {
   return place === 'query' ? {} : { in: place };
 }
 
-/** Makes a parameter. @param stated the schema of its value. @throws Inexpressible */
-export function parameterOf(document: ApiDocument, parameter: Block, stated: Block, about: About): Block {
-  const { name, in: place, description } = parameter;
-  const described = summary(description);
-  // Fields of a form are encoded like query parameters, but a config gives them no style.
-  const carrier = place === 'body' ? { ...stated, in: 'form' } : parameter;
-  const sent = () => (about.isText ? asText(document, carrier, stated, about.lose) : { schema: stated });
+/**
+ * Makes a parameter; none of one that no config can express.
+ * @param isText whether its type is text by default.
+ * @throws Inexpressible for a required one.
+ */
+export function parameterOf(document: ApiDocument, parameter: Block, isText: boolean, note: Note): Block[] {
+  const { name, in: place, required } = parameter;
+  const what = `${place} parameter "${name}"`;
+  const isRequired = required === true || place === 'path';
+  return unlessInexpressible(what, isRequired, note, () => {
+    const schema = document.block(parameter.schema ?? parameter);
+    const { description = schema.description } = parameter;
+    const described = summary(description);
+    const stated = { ...parameter, required: isRequired, description };
+    return {
+      // A path parameter must have the name in the path, which is percent-encoded.
+      name: place === 'path' ? encoded(String(name)) : String(name),
+      ...placeOf(place),
+      ...rulesOf(document, stated, schema, isText, (reason) => note(what, reason)),
+      ...(described === undefined ? {} : { description: described }),
+    };
+  });
+}
+
+/** Returns `style`, `required`, `fixed` and `schema` of a parameter, as short as possible. @throws Inexpressible */
+function rulesOf(document: ApiDocument, parameter: Block, stated: Block, isText: boolean, lose: Lose): Block {
+  const { in: place, required } = parameter;
   // The service reads no answer but JSON.
   const json = jsonChoiceOf(document, parameter, stated);
-  if (json !== undefined) about.lose(`chooses the format of the answer, and is fixed to ${json}`);
+  if (json !== undefined) {
+    lose(`chooses the format of the answer, and is fixed to ${json}`);
+    return { fixed: json };
+  }
+  // Fields of a form are encoded like query parameters, but a config gives them no style.
+  const carrier = place === 'body' ? { ...stated, in: 'form' } : parameter;
+  const sent: Sent = isText ? asText(document, carrier, stated, lose) : { schema: stated };
+  const schema = readSchema(document, sent.schema, lose);
+  const [only, another] = listOf(schema.enum);
+  if (required === true && another === undefined && isScalar(only) && only !== '') {
+    lose('has one choice, and is fixed to it');
+    return { fixed: only };
+  }
+  // A default in the config would be sent beside other parameters that a client gives in its place.
+  if (sent.schema.default !== undefined && sent.schema.default !== null)
+    lose(`has a default, which ${required ? 'a required parameter cannot have' : 'the upstream applies by itself'}`);
+  const rest = Object.keys(schema).filter((key) => !(isText && key === 'type' && schema.type === 'string'));
   return {
-    // A path parameter must have the name in the path, which is percent-encoded.
-    name: place === 'path' ? encoded(String(name)) : String(name),
-    ...placeOf(place),
-    ...(json === undefined ? restOf(document, sent(), about) : { fixed: json }),
-    ...(described === undefined ? {} : { description: described }),
+    ...(sent.style && { style: sent.style }),
+    ...(required === true && { required }),
+    ...(rest.length === 0 ? {} : { schema }),
   };
 }
 
@@ -96,6 +126,9 @@ interface Sent {
   readonly schema: Block;
   readonly style?: 'repeat' | 'comma';
 }
+
+/** Notes a reason why a parameter differs from the document's. */
+type Lose = (reason: string) => void;
 
 /** Returns the alternatives of a schema, or the schema itself, each with the members of its `allOf`. */
 function choicesIn(document: ApiDocument, schema: Block): Block[] {
@@ -119,7 +152,7 @@ function needsJson(document: ApiDocument, schema: Block): boolean {
 }
 
 /** Returns how a value is sent outside JSON: a list by its style, as text, or one item of it. @throws Inexpressible */
-function asText(document: ApiDocument, parameter: Block, schema: Block, lose: (reason: string) => void): Sent {
+function asText(document: ApiDocument, parameter: Block, schema: Block, lose: Lose): Sent {
   if (/^(?:label|matrix)$/.test(String(parameter.style)))
     throw new Inexpressible(`has the style "${parameter.style}", which no config has`);
   if (parameter.in === 'querystring') throw new Inexpressible('is a whole query string, which no config has');
@@ -148,30 +181,4 @@ function separatorOf({ isSwagger }: ApiDocument, parameter: Block): string {
   const { style = 'form', explode = style === 'form', collectionFormat, in: place } = parameter;
   if (!isSwagger && explode && place !== 'header' && place !== 'path') return '&';
   return SEPARATORS.get(String(isSwagger ? collectionFormat : style)) ?? ',';
-}
-
-interface About {
-  readonly isRequired: boolean;
-  /** Whether its type is text by default. */
-  readonly isText: boolean;
-  readonly lose: (reason: string) => void;
-}
-
-/** Returns `style`, `required`, `fixed` and `schema` of a parameter, as short as possible. */
-function restOf(document: ApiDocument, { schema: stated, style }: Sent, { isRequired, isText, lose }: About): Block {
-  const schema = readSchema(document, stated, lose);
-  const [only, another] = listOf(schema.enum);
-  if (isRequired && another === undefined && isScalar(only) && only !== '') {
-    lose('has one choice, and is fixed to it');
-    return { fixed: only };
-  }
-  // A default in the config would be sent beside other parameters that a client gives in its place.
-  if (stated.default !== undefined && stated.default !== null)
-    lose(`has a default, which ${isRequired ? 'a required parameter cannot have' : 'the upstream applies by itself'}`);
-  const rest = Object.keys(schema).filter((key) => !(isText && key === 'type' && schema.type === 'string'));
-  return {
-    ...(style && { style }),
-    ...(isRequired ? { required: true } : {}),
-    ...(rest.length === 0 ? {} : { schema }),
-  };
 }

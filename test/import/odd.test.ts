@@ -46,6 +46,20 @@ describe('an odd document', () => {
     ]);
   });
 
+  it('may refer to nowhere in a part that is not needed, which is listed', async () => {
+    const nowhere = { $ref: '#/nowhere' };
+    const put = {
+      parameters: [{ name: 'q', in: 'query', schema: nowhere }],
+      requestBody: json({ required: ['n'], properties: { n: { type: 'integer' } } }),
+      responses: { 200: json({ properties: { n: { type: 'integer' }, x: nowhere } }) },
+    };
+    const { endpoints, reasons } = await outcome(api({ '/a': { put } }));
+    const parameters = [{ name: 'n', in: 'body', required: true, schema: { type: 'integer' } }];
+    assert.deepEqual(endpoints, [{ name: 'put-a', path: '/a', method: 'PUT', parameters }]);
+    const parts = ['query parameter "q"', 'its answer'];
+    assert.deepEqual(reasons.sort(), parts.map((what) => `${what}: has a reference that leads nowhere`).sort());
+  });
+
   it('may be deep, and large only within bounds', async (t) => {
     const deep = (levels: number) => `${'{"properties":{"a":'.repeat(levels)}{}${'}}'.repeat(levels)}`;
     const of = (schema: string) =>
