@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { bundleExplorer } from '../../builtins/explorer/bundle.ts';
 import { root, run } from './package/run.ts';
@@ -9,7 +9,7 @@ import { bundleProgram } from './program.ts';
 
 const dist = join(root, 'dist');
 
-/** Folders for operators and plugin authors, published without pictures, and the pages to which they link. */
+/** Folders for operators and plugin authors, and the pages to which they link. */
 const READ = ['docs', 'examples'];
 const PAGES = ['SECURITY.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'];
 
@@ -33,18 +33,8 @@ function copyRest(): void {
   const isData = (file: string) => file.endsWith('.json') && !/tsconfig[^/]*\.json$/.test(file);
   const isKept = (file: string) => /\.(?:[cm]?js|d\.mts|sol)$/.test(file) || isData(file) || file.startsWith(TEMPLATE);
   for (const folder of PUBLISHED) copy(folder, isKept);
-  for (const folder of READ) copy(folder, (file) => !/\.(?:png|svg)$/.test(file));
-  for (const file of ['README.md', 'LICENSE', ...PAGES]) copy(file);
+  for (const path of [...READ, 'README.md', 'LICENSE', ...PAGES]) copy(path);
   if (existsSync(join(root, VECTORS))) copy(VECTORS, (file) => file.endsWith('.json'));
-}
-
-/** Removes pictures from pages, and links to them in brackets. Pictures would make up a third of the package. */
-function leaveOutPictures(): void {
-  const docs = readdirSync(join(dist, 'docs')).filter((name) => name.endsWith('.md'));
-  for (const page of [join(dist, 'README.md'), ...docs.map((name) => join(dist, 'docs', name))]) {
-    const shown = readFileSync(page, 'utf8').replace(/^!\[[^\]]*\]\((?!https:)[^)]*\)\n\n?/gm, '');
-    writeFileSync(page, shown.replace(/ \((?:\[[^\]]*\]\(images\/[^)]*\)(?:,\s)?)+\)/g, ''));
-  }
 }
 
 /** Returns the built package's export for one of the source: the module in JavaScript, and its types. */
@@ -69,7 +59,6 @@ const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), '
 rmSync(dist, { recursive: true, force: true });
 run(root, join(root, 'node_modules/.bin/tsc'), '-p', 'tools/scripts/tsconfig.build.json');
 copyRest();
-leaveOutPictures();
 writeManifest(manifest);
 writePackages(dist, join(root, 'tools/packages'), manifest);
 // In a source tree the page is bundled when the service starts; a package contains the result.
