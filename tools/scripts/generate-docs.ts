@@ -12,31 +12,26 @@ import { stageReference } from './stage-reference.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-const SCHEMA = 'config/config.schema.json';
-const REFERENCE = 'docs/configuration.md';
-const BEGIN = '<!-- What follows is generated from the schema: npm run docs -->\n';
-const PLUGINS = 'docs/plugins.md';
 const SDK = 'docs/sdk.md';
-const ALERTS = 'examples/deploy/chart/alerts.yaml';
-const MONITORING = 'examples/deploy/monitoring.yaml';
-const BEGIN_RULES = '# What follows is generated from chart/alerts.yaml: npm run docs\n';
-const BEGIN_STAGES =
-  '<!-- What follows is generated from kernel/stages.ts, but for the last cell of each row: npm run docs -->\n';
+const PLUGINS = 'docs/plugins.md';
 
-/** Returns the texts of generated files, by path from the project's root. In some only the part after a mark is generated. */
+const fileText = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Returns a file's path and text with another part below its comment `What follows is generated …`. */
+function below(path: string, generated: string): [string, string] {
+  const [above = ''] = /^[\s\S]*\n.*What follows is generated.*\n/.exec(fileText(path)) ?? [];
+  return [path, `${above}${generated}`];
+}
+
+/** Returns the texts of generated files, by path from the project's root. In some only the last part is generated. */
 export function generatedFiles(): ReadonlyMap<string, string> {
-  const schema = composeSchema(definitions());
-  const fileText = (path: string) => readFileSync(join(root, path), 'utf8');
-  const behind = (mark: string, path: string, text: string) =>
-    [path, `${fileText(path).split(mark)[0]}${mark}${text}`] as const;
-  const rules = fileText(ALERTS).replace(/^(?:#.*\n)+/, '');
-  const stages = stageReference(fileText(PLUGINS), fileText('kernel/values.ts'));
+  const rules = fileText('examples/deploy/chart/alerts.yaml').replace(/^(?:#.*\n)+/, '');
   return new Map([
-    [SCHEMA, `${jsonText(schema)}\n`],
+    ['config/config.schema.json', `${jsonText(composeSchema(definitions()))}\n`],
     [SDK, sdkReference(fileText(SDK))],
-    behind(BEGIN, REFERENCE, `\n${configReference(compose(definitions()).schema)}`),
-    behind(BEGIN_STAGES, PLUGINS, `\n${stages}`),
-    behind(BEGIN_RULES, MONITORING, `${rules.replaceAll(/^/gm, '  ').trimEnd()}\n`),
+    below('docs/configuration.md', `\n${configReference(compose(definitions()).schema)}`),
+    below(PLUGINS, `\n${stageReference(fileText(PLUGINS), fileText('kernel/values.ts'))}`),
+    below('examples/deploy/monitoring.yaml', `${rules.replaceAll(/^/gm, '  ').trimEnd()}\n`),
   ]);
 }
 
