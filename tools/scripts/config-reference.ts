@@ -14,16 +14,21 @@ interface Row {
   readonly kinds: string[];
 }
 
-interface Section {
-  readonly title: string;
-  readonly rows: readonly Row[];
+/** What is known of the file so far. */
+interface Reference {
+  /** The rows of the top level, of each mapping there, and of each list of mappings, by its title. */
+  readonly sections: Map<string, Row[]>;
+  /** The rows of described mappings, by shape: each shape is described once. */
+  readonly seen: Map<string, Row>;
 }
 
 /** Returns Markdown with a section for the top level, one for each mapping there, and one for each list of mappings. */
 export function configReference(schema: TSchema): string {
-  return sectionsOf(readSchema(schema), '', new Map())
-    .filter(({ rows }) => rows.length > 0)
-    .map(({ title, rows }) => `### ${title === '' ? 'Top level' : `\`${title}\``}\n\n${table(rows)}`)
+  const reference: Reference = { sections: new Map(), seen: new Map() };
+  describe(reference, '', '', readSchema(schema));
+  return [...reference.sections]
+    .filter(([, rows]) => rows.length > 0)
+    .map(([title, rows]) => `### ${title === '' ? 'Top level' : `\`${title}\``}\n\n${table(rows)}`)
     .join('\n');
 }
 
@@ -39,36 +44,31 @@ function table(rows: readonly Row[]): string {
   return `| key | value | default | meaning |\n|---|---|---|---|\n${lines.join('')}`;
 }
 
-/** Makes the sections of a mapping. @param seen the rows of described mappings, by shape: each shape is described once. */
-function sectionsOf(node: SchemaNode, title: string, seen: Map<string, Row>): Section[] {
-  const rows: Row[] = [];
-  const later: Section[] = [];
-  const visit = (block: SchemaNode, parent: string, kind?: string): void => {
-    for (const [name, inner] of block.properties) {
-      const key = parent === '' ? name : `${parent}.${name}`;
-      const about = String(readSchema(inner).keyword('description') ?? '');
-      const known = rows.find((row) => row.key === key);
-      if (known !== undefined) {
-        if (kind !== undefined && known.about === about && !known.kinds.includes(kind)) known.kinds.push(kind);
-        continue;
-      }
-      const blocks = blocksOf(inner);
-      const twin = blocks.length === 0 ? undefined : seen.get(shapeOf(inner));
-      const value = twin === undefined ? valuesOf(inner) : `as \`${twin.key}\``;
-      const row = { key, value, required: block.required.includes(name), about, kinds: [kind ?? []].flat() };
-      // A mapping without a description only groups its keys, which have rows of their own.
-      if (about !== '' || blocks.length === 0) rows.push(row.about === twin?.about ? { ...row, about: '' } : row);
-      if (twin !== undefined) continue;
-      seen.set(shapeOf(inner), row);
-      for (const { block: member, list, kind: own } of blocks) {
-        if (list) later.push(...sectionsOf(member, `${key}[]`, seen));
-        else if (title === '') later.push(...sectionsOf(member, key, seen));
-        else visit(member, key, own);
-      }
+/** Describes the keys of a mapping. @param kind the kind of mapping, where there are several at this place. */
+function describe(reference: Reference, title: string, place: string, block: SchemaNode, kind?: string): void {
+  const rows = reference.sections.get(title) ?? [];
+  reference.sections.set(title, rows);
+  for (const [name, inner] of block.properties) {
+    const key = place === '' ? name : `${place}.${name}`;
+    const about = String(readSchema(inner).keyword('description') ?? '');
+    const known = rows.find((row) => row.key === key);
+    if (known !== undefined) {
+      if (kind !== undefined && known.about === about && !known.kinds.includes(kind)) known.kinds.push(kind);
+      continue;
     }
-  };
-  visit(node, title);
-  return [{ title, rows }, ...later];
+    const blocks = blocksOf(inner);
+    const twin = blocks.length === 0 ? undefined : reference.seen.get(shapeOf(inner));
+    const value = twin === undefined ? valuesOf(inner) : `as \`${twin.key}\``;
+    const row = { key, value, required: block.required.includes(name), about, kinds: [kind ?? []].flat() };
+    // A mapping without a description only groups its keys, which have rows of their own.
+    if (about !== '' || blocks.length === 0) rows.push(row.about === twin?.about ? { ...row, about: '' } : row);
+    if (twin !== undefined) continue;
+    reference.seen.set(shapeOf(inner), row);
+    for (const { block: member, list, kind: own } of blocks) {
+      const inside = list ? `${key}[]` : key;
+      describe(reference, list || title === '' ? inside : title, inside, member, own);
+    }
+  }
 }
 
 /** Returns a text that identifies the shape of a mapping: without its description, and without the signer's `next`. */
