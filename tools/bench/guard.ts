@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { withLifetime } from '../scripts/lifetime.ts';
 import { isSlower, median, ratios, spread, table } from './figures.ts';
-import { measure, REQUESTS, root, startFloor, startService, startUpstream, type Turn, withServers } from './load.ts';
+import { measure, OTHERS, REQUESTS, root, startFloor, startService, startUpstream, type Turn } from './load.ts';
 
 /** Measures this build against the floor and the last release; `tools/bench/README.md` says how to read it and how it judges. */
 
@@ -49,7 +50,7 @@ const slowdown = ([, release, own]: Turn[][]) => ratios(all(own, 'cpu'), all(rel
 async function measureAll(release: string): Promise<Found> {
   const found: Found = { encoded: [[], [], []], raw: [[], [], []], cached: [[], [], []] };
   for (let done = 0; done < rounds; done += ROUNDS_OF_SET)
-    await withServers(async (lifetime) => {
+    await withLifetime(async (lifetime) => {
       const upstream = await startUpstream(lifetime);
       const floor = await startFloor(lifetime, upstream);
       const services = [release, own].map((dist) => startService(lifetime, upstream, dist));
@@ -79,7 +80,7 @@ function costs(found: Found): string {
 async function fastestStart(endpoints: number, dist: string): Promise<string> {
   const times: number[] = [];
   for (let i = 0; i < 5; i++)
-    await withServers(async (lifetime) => {
+    await withLifetime(async (lifetime) => {
       times.push((await startService(lifetime, 'http://127.0.0.1:9', dist, endpoints)).started);
     });
   return Math.min(...times).toFixed(0);
@@ -87,6 +88,7 @@ async function fastestStart(endpoints: number, dist: string): Promise<string> {
 
 async function bench(): Promise<void> {
   const release = releaseBuild();
+  execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)]);
   const machine = `${cpus()[0]?.model}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   const circumstances = `${machine}, Node ${process.version}, ${day}; ${rounds} rounds of ${REQUESTS} requests.`;
   const found = await measureAll(release);

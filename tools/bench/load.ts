@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -12,8 +11,10 @@ import { verifyResponse } from '../../verify/index.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The CPU cores of the measured servers, and of the upstream and the load. */
-const [SERVER, OTHERS] = ['0', '1'];
+/** The CPU core of the measured servers. */
+const SERVER = '0';
+/** That of the upstream and the load. */
+export const OTHERS = '1';
 const CONNECTIONS = 32;
 /** Requests to each server before its first turn, so that V8 has optimized the code. */
 const WARM_UP = 5000;
@@ -44,17 +45,6 @@ export interface Turn {
   readonly cpu: number;
 }
 
-/** Runs `work`, and ends what it has started. */
-export async function withServers<T>(work: (lifetime: Lifetime) => Promise<T>): Promise<T> {
-  execFileSync('taskset', ['-a', '-p', '-c', OTHERS, String(process.pid)]);
-  const ends: (() => Promise<void>)[] = [];
-  try {
-    return await work({ after: (end) => void ends.push(end) });
-  } finally {
-    for (const end of ends) await end();
-  }
-}
-
 /** Starts the upstream of every measured server: a small quote for encoding, a 1.3 KB document for raw answers. */
 export async function startUpstream(lifetime: Lifetime): Promise<string> {
   const small = JSON.stringify({ symbol: 'ETHUSD', price: 2064.01, updated: 1_795_252_338 });
@@ -71,10 +61,7 @@ export async function startUpstream(lifetime: Lifetime): Promise<string> {
   });
   server.keepAliveTimeout = 60_000;
   await listen(server, { port: 0, host: '127.0.0.1' });
-  lifetime.after(async () => {
-    server.close();
-    server.closeAllConnections();
-  });
+  lifetime.after(async () => void server.close());
   return urlOf(server);
 }
 

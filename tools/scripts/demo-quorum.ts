@@ -1,10 +1,12 @@
 // `npm run demo:quorum` runs three operators of one specification, one of which lies, and a contract on anvil that needs two.
 import { Wallet } from 'ethers';
-import { startChain } from '../../test/support/chain.ts';
+import { chainFor } from '../../test/support/chain.ts';
+import type { Lifetime } from '../../test/support/lifetime.ts';
 import { deploy, errorOf, NO_HASH, NOBODY, SignedDataQuorum } from '../../test/support/quorum.ts';
-import { startTestService } from '../../test/support/service.ts';
-import { faults, startUpstream } from '../../test/support/upstream.ts';
+import { serviceFor } from '../../test/support/service.ts';
+import { faults, upstreamFor } from '../../test/support/upstream.ts';
 import { askMany, calldataFor } from '../../verify/index.ts';
+import { withLifetime } from './lifetime.ts';
 
 const LIE = `export default {
   name: 'liar',
@@ -13,27 +15,24 @@ const LIE = `export default {
 `;
 
 const say = (line = '') => process.stdout.write(`${line}\n`);
-const closers: (() => Promise<void>)[] = [];
 
-async function operator(upstream: string, lies: boolean) {
+async function operator(lifetime: Lifetime, upstream: string, lies: boolean) {
   const wallet = Wallet.createRandom();
   const endpoints = [{ name: 'eth-usd', path: '/price', encoding: { type: 'int256', path: '$.price', times: '1e18' } }];
   const apis = [{ name: 'prices', url: upstream, auth: { type: 'free' }, endpoints }];
   const settings = { plugins: lies ? [{ source: './liar.mjs' }] : [] };
   const env = { SERVICE_PRIVATE_KEY: wallet.privateKey };
-  const service = await startTestService({ settings, apis }, { env, files: { 'liar.mjs': LIE } });
-  closers.push(() => service.stop());
+  const service = await serviceFor(lifetime, { settings, apis }, { env, files: { 'liar.mjs': LIE } });
   const endpointId = service.ids['prices/eth-usd'] ?? '';
   say(`  ${service.url} signs as ${wallet.address}${lies ? ', and lies' : ''}`);
   return { url: service.url, signer: wallet.address, endpointId };
 }
 
-async function demo(): Promise<void> {
-  const upstream = await startUpstream({ '/price': faults.text('{"price":2064.25}') });
-  closers.push(() => upstream.close());
+async function demo(lifetime: Lifetime): Promise<void> {
+  const upstream = await upstreamFor(lifetime, { '/price': faults.text('{"price":2064.25}') });
   say('1. Three operators of one specification ask one upstream, which says 2064.25:\n');
   const all: Awaited<ReturnType<typeof operator>>[] = [];
-  for (const lies of [false, false, true]) all.push(await operator(upstream.url, lies));
+  for (const lies of [false, false, true]) all.push(await operator(lifetime, upstream.url, lies));
   const [{ endpointId } = { endpointId: '' }] = all;
   if (all.some((each) => each.endpointId !== endpointId)) throw new Error('the endpoint IDs differ');
   say(`\n  All have the endpoint ID ${endpointId}.`);
@@ -45,8 +44,7 @@ async function demo(): Promise<void> {
   for (const { url, reason, message } of good.failures) say(`  failed   ${url}: ${reason}: ${message}`);
 
   say('\n3. A contract on anvil knows the three signers, and wants two of them:\n');
-  const chain = await startChain();
-  closers.push(() => chain.stop());
+  const chain = await chainFor(lifetime);
   const signers = operators.map(({ signer }) => signer);
   const rules = { owner: NOBODY, endpointId, requestHash: NO_HASH, threshold: 2, maxAge: 180, maxAhead: 60, signers };
   const quorum = await deploy(SignedDataQuorum, await chain.provider.getSigner(0), rules, 0);
@@ -66,8 +64,4 @@ async function demo(): Promise<void> {
   say(`  refuses  one answer: ${await refusal(answers.slice(0, 1))}`);
 }
 
-try {
-  await demo();
-} finally {
-  for (const close of closers.toReversed()) await close();
-}
+await withLifetime(demo);
