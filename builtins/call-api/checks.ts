@@ -1,28 +1,19 @@
 import { missingScheme } from '../../lib/http/target.ts';
-import {
-  apiPath,
-  type CheckContext,
-  checkPlainHttp,
-  type EndpointDraft,
-  error,
-  type Finding,
-  keys,
-} from '../../plugins-sdk/config.ts';
+import { apiPath, type CheckContext, type EndpointDraft, error, type Finding, keys } from '../../plugins-sdk/config.ts';
 import { apiHeaders, checkHeader } from '../shared/api-headers.ts';
+import { checkUrl } from '../shared/check-url.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
-function checkUrl(endpoint: EndpointDraft): Finding[] {
+const INSTEAD = { credentials: ': use headers', query: ': use parameters' };
+
+function checkBase(endpoint: EndpointDraft): Finding[] {
   const at = `${apiPath(endpoint)}.url`;
   const text = keys.url.of(endpoint) ?? '';
   const missing = missingScheme(text);
   if (missing !== undefined) return [error(at, missing)];
-  if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
-  const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return [error(at, 'must be an http or https URL')];
-  if (url.username !== '' || url.password !== '') return [error(at, 'must hold no user name or password: use headers')];
-  if (/[?#]/.test(text)) return [error(at, 'must hold no query or fragment: use parameters')];
+  if (URL.canParse(text) && !/^https?:/i.test(text)) return [error(at, 'must be an http or https URL')];
   if (/[\s\\\p{Cc}]/u.test(text)) return [error(at, 'holds a character that must be percent-encoded')];
-  return checkPlainHttp(at, text, 'change what gets signed, or read what is sent');
+  return checkUrl(at, text, 'change what gets signed, or read what is sent', INSTEAD);
 }
 
 function checkPath(endpoint: EndpointDraft): Finding[] {
@@ -63,7 +54,7 @@ function checkBasic(endpoint: EndpointDraft, name: string, at: string): Finding[
 export function check({ endpoints }: CheckContext): Finding[] {
   const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
   return [
-    ...first.flatMap(checkUrl),
+    ...first.flatMap(checkBase),
     ...first.flatMap(checkHeaders),
     ...first.flatMap((endpoint) => checkTls(endpoint, apiPath(endpoint))),
     ...endpoints.flatMap(checkPath),

@@ -26,6 +26,7 @@ import {
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { checkUrl } from '../shared/check-url.ts';
 import { requireSdk } from './installed.ts';
 import { integerOf } from './integer.ts';
 import { encrypted } from './openapi.ts';
@@ -101,6 +102,9 @@ function checkEndpoint(endpoint: EndpointDraft, configured: boolean): Finding[] 
   ];
 }
 
+const KEYS = 'read the key that is sent, and give other keys to encrypt with';
+/** The SDK appends paths to the URL, and its `fetch` quotes a URL with credentials in an error. */
+const INSTEAD = { credentials: ': use apiKey', query: '' };
 const NO_KEY = 'is empty or holds a character that no header can carry';
 
 function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer): Finding[] {
@@ -109,18 +113,9 @@ function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer
     ...checkAddress(`${at}.verifier`, verifier),
     ...(URL.canParse(rpcUrl) ? [] : [error(`${at}.rpcUrl`, 'is no valid URL')]),
     ...checkPlainHttp(`${at}.rpcUrl`, rpcUrl, 'name the contracts and signers that are trusted'),
-    ...(relayerUrl === undefined ? [] : checkRelayerUrl(`${at}.relayerUrl`, relayerUrl)),
+    ...(relayerUrl === undefined ? [] : checkUrl(`${at}.relayerUrl`, relayerUrl, KEYS, INSTEAD)),
     ...(apiKey.trim() !== '' && isHeaderValue(apiKey) ? [] : [error(`${at}.apiKey`, NO_KEY)]),
   ];
-}
-
-/** Checks the relayer's URL: the SDK appends paths to it, and its `fetch` quotes a URL with credentials in an error. */
-function checkRelayerUrl(path: string, text: string): Finding[] {
-  if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
-  const { username, password } = new URL(text);
-  if (username !== '' || password !== '') return [error(path, 'must hold no user name or password: use apiKey')];
-  if (/[?#]/.test(text)) return [error(path, 'must hold no query or fragment')];
-  return checkPlainHttp(path, text, 'read the key that is sent, and give other keys to encrypt with');
 }
 
 function check({ config, endpoints }: CheckContext): Finding[] {

@@ -2,7 +2,6 @@ import {
   AddressSchema,
   type CheckContext,
   checkAddress,
-  checkPlainHttp,
   closedObject,
   declaredParameters,
   type EndpointDraft,
@@ -22,6 +21,7 @@ import {
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
+import { checkUrl } from '../shared/check-url.ts';
 import { type ClaimedRequest, checkProof, NoProof } from './claim.ts';
 import { askGateway, type Gateway, type GatewayRequest } from './gateway.ts';
 import { openApiPart } from './openapi.ts';
@@ -97,19 +97,13 @@ function checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: b
   ];
 }
 
-function checkGateway(text: string): Finding[] {
-  const at = 'settings.proof.gatewayUrl';
-  if (!URL.canParse(text)) return [error(at, 'is no valid URL')];
-  const { username, password } = new URL(text);
-  if (username !== '' || password !== '') return [error(at, 'must hold no user name or password')];
-  return checkPlainHttp(at, text, 'read what is asked, and answer with proofs of their own');
-}
+const PROOFS = 'read what is asked, and answer with proofs of their own';
 
 function check(context: CheckContext): Finding[] {
   const proof = proofIn(context.config);
   const { attestors = [] } = proof ?? {};
   return [
-    ...(proof === undefined ? [] : checkGateway(proof.gatewayUrl)),
+    ...(proof === undefined ? [] : checkUrl('settings.proof.gatewayUrl', proof.gatewayUrl, PROOFS)),
     ...(proof === undefined || proof.attestors ? [] : [warning('settings.proof', NO_ATTESTORS)]),
     ...attestors.flatMap((address, i) => checkAddress(`settings.proof.attestors[${i}]`, address)),
     ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context, proof !== undefined)),

@@ -92,7 +92,7 @@ export const upstreamMirrors = definePlugin({
   name: 'upstream-mirrors',
   budget: 'none',
   keys: [mirrorsKey],
-  check: ({ endpoints }) => endpoints.filter(({ path }) => path.endsWith('.endpoints[0]')).flatMap(checkMirrors),
+  check: ({ endpoints }) => endpoints.flatMap(checkMirrors),
   openapi: () => ({ operation: (endpoint) => (mirrorsKey.of(endpoint) === undefined ? {} : mirrored) }),
   setup: (services) =>
     services.endpoints.some((endpoint) => mirrorsKey.of(endpoint) !== undefined)

@@ -122,10 +122,8 @@ export const upstreamOauth2 = definePlugin({
   name: 'upstream-oauth2',
   budget: 'none',
   keys: [oauth2],
-  check: (context) => [
-    ...context.endpoints.filter(({ path }) => path.endsWith('.endpoints[0]')).flatMap(checkOauth2),
-    ...context.endpoints.flatMap((endpoint) => checkParameters(endpoint, context)),
-  ],
+  check: (context) =>
+    context.endpoints.flatMap((endpoint) => [...checkOauth2(endpoint), ...checkParameters(endpoint, context)]),
   setup(services) {
     const tokens = tokensOf(services);
     if (tokens.size === 0) return {};
