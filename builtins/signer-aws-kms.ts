@@ -1,9 +1,10 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { addressOfSpki, parseDerSignature, recoverableSignature } from '../lib/eth/signatures.ts';
 import { optionalPackage } from '../lib/process/packages.ts';
-import { checkPlainHttp, closedObject, error } from '../plugins-sdk/config.ts';
+import { closedObject } from '../plugins-sdk/config.ts';
 import { definePlugin, type HttpClient, RequestFailure, type Static, Type } from '../plugins-sdk/index.ts';
 import { type Address, type OpenSigner, signersIn, signerType } from '../plugins-sdk/signing.ts';
+import { checkUrl } from './shared/check-url.ts';
 import { openOver } from './shared/http-signer.ts';
 
 const Schema = closedObject({
@@ -117,8 +118,7 @@ export const signerAwsKms = definePlugin({
   check: ({ config }) =>
     signersIn(config).flatMap(([at, { type, endpoint }]) => {
       if (type !== 'aws-kms' || typeof endpoint !== 'string') return [];
-      if (!URL.canParse(endpoint)) return [error(`${at}endpoint`, 'is no valid URL')];
-      return checkPlainHttp(`${at}endpoint`, endpoint, 'have what they like signed');
+      return checkUrl(`${at}endpoint`, endpoint, 'have what they like signed');
     }),
   setup: () => ({}),
 });

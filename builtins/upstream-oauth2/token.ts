@@ -99,10 +99,11 @@ export class Token {
   async #request() {
     const { settings, client, timeout } = this.#options;
     const { tokenUrl: url, scope, parameters, clientAuth } = settings;
-    const { headers, form } = clientAuth === 'post' ? inBody(settings) : inHeader(settings);
-    const asked = { ...parameters, grant_type: 'client_credentials', ...(scope && { scope }), ...form };
+    const inBody = clientAuth === 'post' && { client_id: settings.clientId, client_secret: settings.clientSecret };
+    const headers = inBody ? ACCEPTED : { ...ACCEPTED, ...credentialHeader(settings) };
+    const asked = { ...parameters, grant_type: 'client_credentials', ...(scope && { scope }), ...inBody };
     const body = new URLSearchParams(asked).toString();
-    const request = { method: 'POST', url, headers: { ...ACCEPTED, ...headers }, body, timeout, maxBytes: TOKEN_LIMIT };
+    const request = { method: 'POST', url, headers, body, timeout, maxBytes: TOKEN_LIMIT };
     const answer = await client.request(request).catch((error: unknown) => {
       if (!(error instanceof RequestFailure)) throw error;
       throw failed(`oauth2: ${error.kind}: ${error.message}`, classOfRequest(error));
@@ -128,18 +129,13 @@ export class Token {
 }
 
 type HttpAnswer = Awaited<ReturnType<HttpClient['request']>>;
-type Credentials = Pick<Static<typeof Settings>, 'clientId' | 'clientSecret'>;
 
 const ACCEPTED = { Accept: 'application/json', 'Content-Type': 'application/x-www-form-urlencoded' };
 
-function inBody({ clientId, clientSecret }: Credentials) {
-  return { headers: {}, form: { client_id: clientId, client_secret: clientSecret } };
-}
-
 /** Makes the Basic credential. ID and secret are form-encoded first (RFC 6749, section 2.3.1). */
-function inHeader({ clientId, clientSecret }: Credentials) {
+function credentialHeader({ clientId, clientSecret }: Static<typeof Settings>) {
   const [id, secret] = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
-  return { headers: { Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` }, form: {} };
+  return { Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` };
 }
 
 /** Makes the refusal for an answer of status 200 without a usable token. Its reason shows nothing of the answer. */
