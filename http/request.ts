@@ -1,9 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { Exchange } from '../kernel/exchange.ts';
 import type { EndpointRequest } from '../kernel/pipeline.ts';
+import { Refusal, refusals } from '../kernel/refusal.ts';
 import type { Hex, HttpRequest } from '../kernel/values.ts';
-import { readBody, tooLarge } from './body.ts';
 
 /** An HTTP request with its exchange, until its response is out. */
 export class IncomingRequest implements EndpointRequest {
@@ -49,4 +49,51 @@ function flatten(headers: IncomingHttpHeaders): Record<string, string | undefine
   const cookies = headers['set-cookie'];
   // No copy is needed, since nothing changes the headers.
   return cookies === undefined ? texts : { ...texts, 'set-cookie': cookies.join(', ') };
+}
+
+/** Makes the refusal of a body over its limit. */
+const tooLarge = () => new Refusal(413, 'Request body too large');
+
+/**
+ * Reads the body of a request as it was sent.
+ *
+ * @param max bytes.
+ * @throws Refusal 413 for a longer body, 499 for one that ends early.
+ */
+function readBody(ctx: Context, max: number): Promise<Buffer> {
+  const { 'content-length': length, 'transfer-encoding': coding } = ctx.req.headers;
+  // `readAnnounced` counts nothing.
+  if (Number(length ?? 0) > max) return Promise.reject(tooLarge());
+  return coding === undefined ? readAnnounced(ctx.req) : readChunked(ctx, max, coding);
+}
+
+/** Reads a body with koa-body, which is loaded on first use: it takes longer to load than the rest of the service. */
+async function readChunked(ctx: Context, max: number, coding: string): Promise<Buffer> {
+  const { HttpMethodEnum, koaBody } = await import('koa-body');
+  // Without an encoding the body stays bytes: bytes that are not UTF-8 must not be replaced.
+  const read = koaBody({ textLimit: max, encoding: '', parsedMethods: Object.values(HttpMethodEnum) });
+  // koa-body leaves a text as it is. The plugin that asks for the body decides which media type and content coding it may have.
+  const { headers } = ctx.req;
+  ctx.req.headers = { 'content-type': 'text/plain', 'transfer-encoding': coding };
+  try {
+    await read(ctx, async () => undefined);
+  } catch (error) {
+    throw error instanceof Error && Reflect.get(error, 'status') === 413 ? tooLarge() : refusals.abandoned();
+  } finally {
+    ctx.req.headers = headers;
+  }
+  const { body }: { body?: unknown } = ctx.request;
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+/** Reads a body without koa-body: node itself reads no more bytes than `Content-Length` says, and none without it. */
+function readAnnounced(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    // The client left before the body was read: no event will come.
+    if (request.destroyed && !request.readableEnded) reject(refusals.abandoned());
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on('error', () => reject(refusals.abandoned()));
+  });
 }
