@@ -134,9 +134,9 @@ export class HttpApp {
 
   #stream({ state, res }: AppContext, body: BodyStream, request: IncomingRequest): void {
     const { exchange } = request;
-    // An error that names a stage came from the pipeline, which has reported it.
     const stage = exchange.resolved === undefined ? 'route' : 'present';
     const end = pour(body, res, (error) => {
+      // An error that names a stage came from the pipeline, which has reported it.
       if (asRefusal(error).stage === undefined) this.#options.failed(exchange, asRefusal(error, stage));
     });
     state.endStream = end;

@@ -45,7 +45,6 @@ interface Connection {
   readonly address: string | undefined;
   /** Responses under way. It is a list, since the old tables of a `Set` would keep responses alive. */
   readonly underWay: ServerResponse[];
-  latest?: ServerResponse;
   /** Whether it ends with the answer to its latest request: no further request begins. */
   isEnding?: boolean;
 }
@@ -109,7 +108,6 @@ export class Connections {
       return;
     }
     connection.underWay.push(response);
-    connection.latest = response;
     response.on('close', () => connection.underWay.splice(connection.underWay.indexOf(response), 1));
     // Node drops requests that are pipelined behind an upgrade.
     if (this.#isDraining || request.headers.upgrade !== undefined) end(connection);
@@ -170,7 +168,7 @@ function refuse(response: ServerResponse): void {
 
 /** Makes a connection end with the answer to its latest request, unless that answer has begun. */
 function end(connection: Connection): void {
-  const { latest } = connection;
+  const latest = connection.underWay.at(-1);
   if (latest === undefined || latest.headersSent) return;
   latest.shouldKeepAlive = false;
   connection.isEnding = true;

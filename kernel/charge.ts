@@ -158,9 +158,8 @@ export class Charge implements CallContext {
     return milliseconds;
   }
 
-  /** Marks one call as waiting for uncharged work. */
+  /** Marks one call as waiting for uncharged work; `chargeTime` must come just before. */
   pause(): void {
-    this.chargeTime();
     this.#active -= 1;
   }
 
@@ -169,9 +168,10 @@ export class Charge implements CallContext {
     this.#active += 1;
   }
 
-  /** Does work whose time is not charged to the budget. */
+  /** Does work that a plugin asks for within a call, through its context or `services.ask`. Its time is not charged. */
   async uncharged<T>(work: () => Promise<T>): Promise<T> {
     const idle = this.#idle;
+    this.chargeTime();
     this.pause();
     try {
       return await work();

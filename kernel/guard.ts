@@ -96,6 +96,7 @@ class Call {
     return this.#exchange;
   }
 
+  // `next` and `share` are getters of functions, so that plugins may take them apart: `(value, exchange, { next }) => …`.
   get next() {
     return (given?: unknown) =>
       this.#uncharged(async () => {
@@ -169,10 +170,10 @@ class Call {
       how();
     };
     const fail = (error: unknown) => once(() => this.#fail(error, done));
+    // An observer may throw, and `done` must be called all the same. A budget may end at once, before `forget` is set.
     const forget = this.#charge?.onEnd((error) => void Promise.reject(error).catch(fail).catch(done));
     // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
     const followed = new Promise((follow) => follow(pending));
-    // An observer may throw, and `done` must be called all the same.
     followed.then((value) => once(() => this.#succeed(value, done)), fail).catch(done);
   }
 
@@ -207,7 +208,8 @@ class Call {
     const place = charge?.chargeTime() === false ? this.#phase : 'in what it threw';
     const isBegun = this.#begun !== undefined;
     const spent = isBegun ? `its ${budget} ms were spent ${place}` : 'its budget was spent before the call';
-    // A public hook that throws a refusal drops the request, as with any error. At inner stages a thrown refusal is the answer.
+    // A public hook that throws a refusal drops the request, as with any error. At inner stages a thrown refusal is the answer,
+    // and no failure.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
       // Aborted work fails when the client leaves, as with undici's `RequestAbortedError`: the plugin is not to blame.
       if (abandoned && kind !== 'watch' && /^\w*Abort\w*Error\b/.test(reason)) return refusals.abandoned();
@@ -247,10 +249,10 @@ class Call {
 
   async #paused<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isOver && this.#rest !== undefined) throw new Error('the call has ended');
+    this.#charge?.requireTime();
     this.#pauses += 1;
     if (this.#pauses === 1 && !this.#isOver) this.#charge?.pause();
     try {
-      this.#charge?.requireTime();
       return await work();
     } finally {
       this.#pauses -= 1;

@@ -147,8 +147,8 @@ export class Hooks {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;
-    // The function that wraps last is outermost: operators' A and B, registered in this order, and built-in C make A(B(C(core))).
-    // tapable's `stage` is a place in the order.
+    // tapable calls the lowest `stage` first, and who wraps last is outermost. So each registration gets a lower one than the
+    // one before, and built-ins the lowest: operators' A and B, registered in this order, and built-in C make A(B(C(core))).
     if (stages[stage].kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
     else hook.tapAsync({ name, budget, stage: place }, fn);
   }
@@ -178,7 +178,7 @@ export class Hooks {
 
   /**
    * Calls the functions of a stage. If there are none, or none returns anything, the result of a map is its first argument, and
-   * that of other stages `undefined`. Unless stages are observed, it is a promise only if a function returns one; most do not.
+   * that of other stages `undefined`. It is a promise where stages are observed; else only if a function returns one.
    * @param variant that functions are registered for, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */

@@ -27,8 +27,8 @@ import type {
 export interface Runtime {
   /** Epoch milliseconds. */
   now(): number;
-  /** Makes the answer that clients get. @param question the one that the answer is for. */
-  serialize(parts: SignedParts, question: Question): SignedResponse;
+  /** Makes the answer that clients get, and vouches for it. @param question the one that the answer is for. */
+  makeAnswer(parts: SignedParts, question: Question): SignedResponse;
   /** Called with each refusal that a client may see or an auth method hides; its `reason` says what really happened. */
   failed(exchange: Exchange, refusal: Refusal): void;
 }
@@ -107,10 +107,10 @@ class RequestLifecycle {
   async serve(): Promise<HttpResponse> {
     try {
       const httpResponse = await this.#untilPresented();
-      const end = () => this.#refuseUnanswered();
       // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
-      if (isStream(httpResponse.body)) onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(end));
-      else if (!this.#hasRun) await end();
+      if (isStream(httpResponse.body))
+        onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(() => this.#refuseUnanswered()));
+      else if (!this.#hasRun) await this.#refuseUnanswered();
       return httpResponse;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'present'));
@@ -205,7 +205,7 @@ class RequestLifecycle {
     if (status < 200 || status > 299) refuse('onAfterApiCall', refusals.upstreamStatus(status));
     const parts = await this.#sign(apiResponse, asked, exchange);
     parts.proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
-    return this.#runtime.serialize(parts, asked);
+    return this.#runtime.makeAnswer(parts, asked);
   };
 
   async #sign(apiResponse: ApiResponse, question: Question, exchange: Exchange): Promise<SignedParts> {

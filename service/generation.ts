@@ -71,7 +71,7 @@ export class Generation {
     if (state !== undefined) stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
     const definitions = loaded.plugins.map(({ definition }) => definition);
     this.connectionLimits = connectionLimitsOf(loaded.config, definitions);
-    const runtime = { now: shared.now, serialize: madeHere, failed: failureLog(this.#log, loaded.hide) };
+    const runtime = { now: shared.now, makeAnswer: madeHere, failed: failureLog(this.#log, loaded.hide) };
     try {
       const surroundings = { ...shared, ...signers.addressesIn(loaded) };
       tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });

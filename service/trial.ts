@@ -84,7 +84,7 @@ export async function tryEndpoint(
   const server = idleServer(loaded, log);
   const pipeline = new Pipeline(server.plugins.hooks, {
     now: Date.now,
-    serialize: madeHere,
+    makeAnswer: madeHere,
     failed: () => undefined,
   });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);

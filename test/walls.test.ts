@@ -152,7 +152,7 @@ describe('the walls between the folders', () => {
 /** Lines of code that a room may have, and files where that is bounded, too; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1263, files: 9 },
-  http: { lines: 500, files: 6 },
+  http: { lines: 498, files: 6 },
   lib: { lines: 2022 },
   'plugins-sdk': { lines: 3321 },
   config: { lines: 2509 },

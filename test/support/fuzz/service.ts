@@ -42,7 +42,7 @@ export class FuzzedService {
     this.#budget = budget;
     this.#blame = blame;
     const plugins = this.#sealed();
-    const runtime = { now: () => 7000, serialize: madeHere, failed: ignore };
+    const runtime = { now: () => 7000, makeAnswer: madeHere, failed: ignore };
     this.#pipeline = new Pipeline(plugins.hooks, runtime);
   }
 
