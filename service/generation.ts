@@ -48,13 +48,14 @@ export class Generation {
   readonly connectionLimits: ConnectionLimits;
   readonly status = new StatusParts();
   readonly plugins: AssembledPlugins;
+  readonly app: HttpApp;
+  /** The plugins' work that goes on after its request. */
+  readonly background = new Debts();
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
   readonly #log: Log;
-  readonly #app: HttpApp;
   readonly #requests = new WaitGroup();
-  readonly #background = new Debts();
   readonly #signers: Signers;
   /** The plugins whose start has begun, which a stop has to stop. */
   readonly #started: Registration[] = [];
@@ -80,7 +81,7 @@ export class Generation {
         states: this.#states,
         meters: this.#meters,
         status: { show: (...part) => this.status.show(...part), read: () => status() ?? this.status.read() },
-        background: inBackground(this.#background, (plugin, error) =>
+        background: inBackground(this.background, (plugin, error) =>
           this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
         ),
         // Counting handles a rejection. The plugin gets another promise, so that one which it does not await is reported.
@@ -95,7 +96,7 @@ export class Generation {
         },
       });
       this.#pipeline = new Pipeline(this.plugins.hooks, runtime);
-      this.#app = new HttpApp({
+      this.app = new HttpApp({
         plugins: this.plugins,
         observer: this.plugins.observer,
         pipeline: this.#pipeline,
@@ -112,7 +113,7 @@ export class Generation {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.#requests.add();
-    this.#app.handle(request, response);
+    this.app.handle(request, response);
   }
 
   /** Starts the plugins; when one cannot start, stops those before it. @throws RegistrationError */
@@ -134,11 +135,6 @@ export class Generation {
     this.#meters.commit();
   }
 
-  /** Ends all streamed responses, which may have no other end. */
-  endStreams(): void {
-    this.#app.endStreams();
-  }
-
   /** Resolves when no request is under way; detached requests and the hooks that observe their ends count, too. */
   async served(): Promise<void> {
     await this.#requests.wait();
@@ -148,14 +144,9 @@ export class Generation {
   /** Resolves when no request and no background work is left; background work may make requests of its own. */
   async drained(): Promise<void> {
     do {
-      await this.#background.paid();
+      await this.background.paid();
       await this.served();
-    } while (this.#background.size > 0);
-  }
-
-  /** Logs the background work that is left. */
-  tell(): void {
-    this.#background.tell(this.#log);
+    } while (this.background.size > 0);
   }
 
   /** Stops the plugins that were started, once. @param patience milliseconds for them to stop; raised to 1000, and cut at 5000. */

@@ -68,7 +68,7 @@ export class Server {
       await listen();
     } catch (error) {
       await this.#remove(generation, 0);
-      await this.#closeShared();
+      await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
       throw error;
     }
     if (this.#phase === 'starting') this.#phase = 'serving';
@@ -140,10 +140,10 @@ export class Server {
 
   /** Stops a replaced generation after its requests have ended. */
   async #retire(old: Generation): Promise<void> {
-    old.endStreams();
+    old.app.endStreams();
     await old.served();
     await withTimeout(DRAIN_TIME_MS, old.drained());
-    old.tell();
+    old.background.tell(this.#shared.log);
     await this.#remove(old, LONGEST_DRAIN_MS);
   }
 
@@ -157,7 +157,7 @@ export class Server {
     this.#phase = 'stopping';
     const started = performance.now();
     const generations = [...this.#generations];
-    for (const generation of generations) generation.endStreams();
+    for (const generation of generations) generation.app.endStreams();
     const delay = drainDelayOf(this.#generation.loaded.config);
     let isServed = false;
     const end = async () => {
@@ -168,7 +168,7 @@ export class Server {
     };
     if (!(await drained(end(), this.#shared.debts, delay))) {
       if (!isServed) this.#shared.log.warn('requests were cut off: they did not finish in time');
-      for (const generation of generations) generation.tell();
+      for (const generation of generations) generation.background.tell(this.#shared.log);
     }
     this.#shared.debts.tell(this.#shared.log);
     this.#connections.closeAll();
@@ -176,10 +176,6 @@ export class Server {
     // Waits for a reload that has started plugins. A reload without any stops by itself.
     await withTimeout(patience, this.#replacing);
     await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
-    await this.#closeShared();
-  }
-
-  async #closeShared(): Promise<void> {
     await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
   }
 }
