@@ -25,11 +25,8 @@ export function overruled(given: Environment): string[] {
 
 /** Thrown if no variable holds a signer's key. */
 export class MissingKey extends Error {
-  /** Names of the variables of which one must be set. */
-  readonly names: readonly string[];
-
+  /** @param names names of the variables of which one must be set. */
   constructor(names: readonly string[]) {
     super(`${names.join(' or ')} must be set`);
-    this.names = names;
   }
 }
