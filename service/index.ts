@@ -1,6 +1,5 @@
 import { builtins, innermost } from '../builtins/index.ts';
 import { type LoadedConfig, type LocatedFinding, loadConfig, readSettings } from '../config/index.ts';
-import type { Address } from '../lib/eth/hex.ts';
 import { proxiesInForce } from '../lib/http/client/proxies.ts';
 import { listen, urlOf } from '../lib/http/listen.ts';
 import type { Definition } from '../plugins-sdk/define.ts';
@@ -31,22 +30,7 @@ export interface ServiceOptions {
 }
 
 /** A running service. */
-export interface Service {
-  readonly url: string;
-  /** The signer of its answers at the start. */
-  readonly signer: { readonly address: Address };
-  /**
-   * Reads the config file again and serves by it. Requests under way end by the config that they began with.
-   * On any error everything stays as it is. The log says what happened.
-   * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
-   * @param variables reads the environment variables when the reload begins; the signer stays.
-   * @param news the log for what the new config changes; by default the log of the service.
-   * @returns whether the new config is in force.
-   */
-  reload(variables: ReadVariables, news?: Log): Promise<boolean>;
-  /** Stops accepting requests, lets work in flight finish within bounds, then closes everything. */
-  stop(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof startService>>;
 
 /**
  * Returns the definitions of a service's own plugins, which come before an operator's.
@@ -73,7 +57,7 @@ interface StartOptions extends ServiceOptions {
  * Loads the config, derives the signer, registers the plugins, starts them and listens.
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
-export async function startService(options: StartOptions): Promise<Service> {
+export async function startService(options: StartOptions) {
   const { file, env, log, news = log, link } = options;
   const signers = new Signers(env, log);
   const load = async (variables: Environment, told: Log): Promise<LoadedConfig> => {
@@ -104,9 +88,20 @@ export async function startService(options: StartOptions): Promise<Service> {
   announce(news, url, loaded, signers, stateEngine);
   return {
     url,
+    /** The signer of its answers at the start. */
     signer: { address: signerAddressOf(loaded) },
-    reload: (variables, told = log) => service.reload(load, variables, told).finally(() => control.open()),
-    stop: () => service.stop().finally(() => control.close()),
+    /**
+     * Reads the config file again and serves by it. Requests under way end by the config that they began with.
+     * On any error everything stays as it is. The log says what happened.
+     * Reloads run one after the other. Calls that come while one waits to begin share it; the first of them reads the variables.
+     * @param variables reads the environment variables when the reload begins; the signer stays.
+     * @param told the log for what the new config changes; by default the log of the service.
+     * @returns whether the new config is in force.
+     */
+    reload: (variables: ReadVariables, told: Log = log): Promise<boolean> =>
+      service.reload(load, variables, told).finally(() => control.open()),
+    /** Stops accepting requests, lets work in flight finish within bounds, then closes everything. */
+    stop: (): Promise<void> => service.stop().finally(() => control.close()),
   };
 }
 

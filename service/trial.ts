@@ -35,16 +35,6 @@ export interface Outcome {
 /** A value of an upstream's answer, and the result of signing it. */
 export interface TriedValue extends Leaf, Outcome {}
 
-/** A trial's request, answer and results. In data and values, marked texts stand for numbers that a double would round. */
-interface Trial {
-  /** The request to the upstream, with values of variables hidden. */
-  readonly request: { readonly method: string; readonly url: string; readonly body?: string };
-  readonly data: Json;
-  readonly values: readonly TriedValue[];
-  /** The result of the endpoint's own encoding; absent where it signs the whole answer, or the client chose no encoding. */
-  readonly own?: Outcome & Pick<Leaf, 'type' | 'path' | 'times'>;
-}
-
 /** Facts that a trial collects while it runs. */
 interface Seen {
   request?: OutgoingRequest;
@@ -67,6 +57,8 @@ const [RAW, OWN, SCALED] = ['raw', 'own', 'scaled'];
  * operator's key signs nothing.
  * @param name the endpoint as in the log, `api/endpoint`.
  * @param given returns the parameters; marked texts stand for numbers that a double would round.
+ * @returns the request with values of variables hidden, the answer, and what would be signed of it: by the endpoint's own
+ * encoding, if it has one, in `own`. In data and values, marked texts stand for numbers that a double would round.
  * @throws Error for an unknown endpoint, and for a refusal of the service.
  */
 export async function tryEndpoint(
@@ -74,7 +66,7 @@ export async function tryEndpoint(
   name: string,
   given: (endpoint: Endpoint) => Parameters,
   log: Log,
-): Promise<Trial> {
+) {
   const tree = variantsOf(await readConfigFile(file), name);
   if (typeof tree === 'string') throw new Error(`${file}: there is no endpoint ${name}${tree}`);
   const seen: Seen = {};
@@ -127,7 +119,7 @@ function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined
 }
 
 /** Returns an endpoint's encoding with the client's choices; undefined if it has none, or the client chose nothing of it. */
-function encodingOf(endpoint: Endpoint, chosen: Parameters) {
+function encodingOf(endpoint: Endpoint, chosen: Parameters): Pick<Leaf, 'type' | 'path' | 'times'> | undefined {
   const encoding = keys.encoding.of(endpoint);
   const parts = Object.entries(chosen).map(([name, value]) => [name.slice(1), String(value)]);
   const isOpen = parts.length === 0 && reservedParameters(endpoint).length > 0;
@@ -160,7 +152,7 @@ function once(seen: Seen): Definition {
   });
 }
 
-function shownRequest(request: OutgoingRequest | undefined, hide: (text: string) => string): Trial['request'] {
+function shownRequest(request: OutgoingRequest | undefined, hide: (text: string) => string) {
   const { method = '', url = '', body } = request ?? {};
   return { method, url: hide(url), ...(body !== undefined && { body: hide(body) }) };
 }
