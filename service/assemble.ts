@@ -23,7 +23,7 @@ type OfConfig = 'config' | 'answerConfig' | 'endpoints' | 'credentials' | 'expos
 type OfPlugin = 'version' | 'meters' | 'budget' | 'ask' | 'background' | 'dependencies';
 
 /** All that a set of plugins needs besides its config. */
-export interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
+interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
   readonly meters: MeterSet;
   /** The addresses that sign answers. */
   readonly signers: readonly Address[];

@@ -38,7 +38,7 @@ export interface ProcessLog extends Required<ServiceLog> {
 }
 
 /** The destination of a log's lines, each with its line feed. */
-export interface LogDestination {
+interface LogDestination {
   write(line: string): void;
   flush?(): void;
 }
@@ -124,7 +124,7 @@ const MOST_NAMES = 100;
 const RESERVED: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'toJSON', '__proto__']);
 
 /** Returns a function that makes log lines, each with its line feed. It accepts any message, since plugins pass anything. */
-export function lineWriter({ format, colour, worker }: LogSettings) {
+function lineWriter({ format, colour, worker }: LogSettings) {
   const isJson = format === 'json';
   const [lineOf, textOf] = isJson ? [jsonLine, json] : [textLine, bare];
   const nameOf = (name: string) => (isJson ? `,${quoted(name)}:` : ` ${bare(name)}=`);

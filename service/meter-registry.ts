@@ -58,7 +58,7 @@ interface Meter extends Described {
 }
 
 /** Called when a sink fails, once for each instrument. */
-export type SinkFailed = (instrument: Instrument, error: unknown) => void;
+type SinkFailed = (instrument: Instrument, error: unknown) => void;
 
 /** The number of series for built-in plugins: the config bounds their label values already. */
 export const UNBOUNDED = Number.POSITIVE_INFINITY;

@@ -33,7 +33,7 @@ export interface Outcome {
 }
 
 /** A value of an upstream's answer, and the result of signing it. */
-export interface TriedValue extends Leaf, Outcome {}
+interface TriedValue extends Leaf, Outcome {}
 
 /** Facts that a trial collects while it runs. */
 interface Seen {
