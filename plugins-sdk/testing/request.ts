@@ -1,7 +1,6 @@
-import { inspect, types } from 'node:util';
 import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
-import { asRefusal, errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
+import { asRefusal, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type PluginSet, routeKey } from '../../kernel/registry.ts';
 import { type ArgsOf, type AroundStage, type StageName, stageNames, stages } from '../../kernel/stages.ts';
 import type { Endpoint, RouteRequest } from '../../kernel/values.ts';
@@ -156,9 +155,4 @@ function refused({ status, message, headers, body }: Refusal): HookOutcome<never
 export function complaint(hook: string, requestId: string, detail: string): Complaint {
   const [message = ''] = detail.split('\n', 1);
   return { hook, requestId, message, detail };
-}
-
-/** Returns the text of an error, for complaints. */
-export function errorText(error: unknown): string {
-  return types.isNativeError(error) ? errorForLog(error) : inspect(error);
 }

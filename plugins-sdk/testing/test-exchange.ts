@@ -1,7 +1,7 @@
 import { control, Exchange } from '../../kernel/exchange.ts';
+import { plainObject } from '../../kernel/refusal.ts';
 import type { Parameters } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/hex.ts';
-import { deepFreeze } from '../../lib/objects.ts';
 import type { RequestInput } from './inputs.ts';
 
 /** An exchange whose duration a test may choose. */
@@ -29,11 +29,6 @@ export function exchangeOf(input: RequestInput): TestExchange {
     headers: Object.fromEntries(lowerCase),
     socketAddress: ip,
   });
-  if (parameters !== undefined) control.receive(exchange, frozenCopy(parameters));
+  if (parameters !== undefined) control.receive(exchange, plainObject(parameters) as Parameters);
   return exchange;
-}
-
-/** Returns a frozen copy of parameters, in the form that parsing a client's JSON gives. */
-export function frozenCopy(parameters: Parameters): Parameters {
-  return deepFreeze(JSON.parse(JSON.stringify(parameters)));
 }

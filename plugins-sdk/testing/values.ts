@@ -1,4 +1,4 @@
-import { Refusal } from '../../kernel/refusal.ts';
+import { plainObject, Refusal } from '../../kernel/refusal.ts';
 import { type StageName, stages } from '../../kernel/stages.ts';
 import type { Awaitable, Endpoint, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
@@ -7,7 +7,7 @@ import { AskedQuestion } from '../question.ts';
 import { madeHere } from '../results/answers.ts';
 import { SignedResponse } from '../signed-response.ts';
 import type { DefaultInputs, QuestionInput, ShortInputs } from './inputs.ts';
-import { frozenCopy, type TestExchange } from './test-exchange.ts';
+import type { TestExchange } from './test-exchange.ts';
 
 /** Default members of a signed answer. */
 const sample = {
@@ -92,7 +92,7 @@ export function valuesOf(name: StageName, input: AnyInput, exchange: TestExchang
   const given: Given = {
     ...input,
     data,
-    parameters: isPublic ? frozenCopy(parameters) : parameters,
+    parameters: isPublic ? plainObject(parameters) : parameters,
     question,
     outgoing: outgoingFor(outgoing),
     ...(Object.hasOwn(made, name) && made[name as keyof typeof made](input as never, endpointId)),

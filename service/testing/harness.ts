@@ -1,11 +1,12 @@
 import { checkBehaviour, checkMember } from '../../config/plugins/check-definition.ts';
+import { errorForLog } from '../../kernel/refusal.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import type { Complaint } from '../../plugins-sdk/testing/inputs.ts';
 import { TestMetrics } from '../../plugins-sdk/testing/metrics.ts';
 import { type HarnessOptions, PluginHarness, type Serve } from '../../plugins-sdk/testing/plugin-harness.ts';
-import { complaint, errorText } from '../../plugins-sdk/testing/request.ts';
+import { complaint } from '../../plugins-sdk/testing/request.ts';
 import { testEndpoint } from '../../plugins-sdk/testing/values.ts';
 import { inBackground } from '../background.ts';
 import { MeterRegistry } from '../meter-registry.ts';
@@ -35,7 +36,7 @@ export async function createHarness(
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(
     [others, { name, budget, credentials, plugin: behaviour }],
-    ({ stage, requestId, error }) => complain(stage, errorText(error), requestId),
+    ({ stage, requestId, error }) => complain(stage, errorForLog(error), requestId),
     { signers: [services.node], now: () => services.now(), endpoints: new Set(services.endpoints) },
   );
   for (const message of startFaults(definition, taps, services, options)) complain('start', message);
@@ -55,7 +56,7 @@ function instrumentsOf(definition: Definition, config: unknown, replaced?: Parti
   const complain = (hook: string, detail: string, requestId = '') =>
     void complaints.push(complaint(hook, requestId, detail));
   const background = new Debts();
-  const leave = inBackground(background, (_, error) => complain('background', errorText(error)));
+  const leave = inBackground(background, (_, error) => complain('background', errorForLog(error)));
   const metrics = new TestMetrics();
   const registry = new MeterRegistry();
   registry.connect(metrics);

@@ -288,7 +288,7 @@ describe('the hooks that only observe', () => {
   it('may throw what is no error', async () => {
     const harness = await withHooks({ onError: () => Promise.reject({ code: 7 }) });
     await harness.run('onError');
-    assert.deepEqual(complaintsOf(harness), [['onError', '{ code: 7 }']]);
+    assert.deepEqual(complaintsOf(harness), [['onError', '[object Object]']]);
   });
 });
 
