@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Json } from '../../kernel/values.ts';
 import { listen, urlOf } from '../../lib/http/listen.ts';
@@ -31,18 +31,14 @@ export async function testUpstream(
   answer: (request: UpstreamRequest) => { readonly data: Json; readonly status?: number },
 ): Promise<TestUpstream> {
   const requests: UpstreamRequest[] = [];
-  const read = async (request: IncomingMessage): Promise<UpstreamRequest> => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const { method = '', url: path = '', headers } = request;
-    return { method, path, headers, body: await text(request) };
+    const arrived = { method, path, headers, body: await text(request) };
+    requests.push(arrived);
+    const { data, status = 200 } = answer(arrived);
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(data));
   };
-  const server = createServer((request, response) => {
-    const answering = read(request).then((arrived) => {
-      requests.push(arrived);
-      const { data, status = 200 } = answer(arrived);
-      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(data));
-    });
-    answering.catch(() => request.destroy());
-  });
+  const server = createServer((request, response) => void respond(request, response).catch(() => request.destroy()));
   const closed = once(server, 'close');
   await listen(server, { port: 0, host: '127.0.0.1' });
   t.after(() => {
