@@ -5,4 +5,4 @@ export type { HarnessOptions, PluginHarness } from './plugin-harness.ts';
 export { TestRequest } from './request.ts';
 export type * from './service.ts';
 export { type TestUpstream, testUpstream, type UpstreamRequest } from './upstream.ts';
-export { testEndpoint, testQuestion } from './values.ts';
+export { testEndpoint } from './values.ts';

@@ -41,15 +41,6 @@ export interface RequestInput {
   readonly route?: string | undefined;
 }
 
-/** The parts of a {@link testQuestion}; the default is a GET without parameters. */
-export interface QuestionInput {
-  readonly parameters?: Parameters | undefined;
-  readonly reserved?: Parameters | undefined;
-  readonly request?: Partial<OutgoingRequest> | undefined;
-  readonly key?: string | undefined;
-  readonly requestHash?: Hex | undefined;
-}
-
 /** Inputs of stages that a test gives in a shorter form than the table of stages has; every member has a default. */
 export interface ShortInputs {
   /** The request to a route, which gets a body only up to its `maxBody`. */
@@ -89,7 +80,7 @@ export interface DefaultInputs {
   readonly parameters?: Parameters | undefined;
   /** Bytes as `0x` hex; default a zero word of 32 bytes. */
   readonly data?: Hex | undefined;
-  /** The question; default that of {@link testQuestion}. */
+  /** The question, an `AskedQuestion`; default one without parameters. */
   readonly question?: Question | undefined;
   /** The upstream request; default a GET of `https://api.example.com/`. */
   readonly outgoing?: Partial<OutgoingRequest> | undefined;

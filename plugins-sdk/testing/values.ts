@@ -6,7 +6,7 @@ import { deepFreeze } from '../../lib/objects.ts';
 import { AskedQuestion } from '../question.ts';
 import { madeHere } from '../results/answers.ts';
 import { SignedResponse } from '../signed-response.ts';
-import type { DefaultInputs, QuestionInput, ShortInputs } from './inputs.ts';
+import type { DefaultInputs, ShortInputs } from './inputs.ts';
 import type { TestExchange } from './test-exchange.ts';
 
 /** Default members of a signed answer. */
@@ -45,12 +45,14 @@ export function testEndpoint(members: Partial<Endpoint> = {}): Endpoint {
   });
 }
 
-/** Makes a question for a test. Its `with` takes other parameters, but its request stays the same. */
-export function testQuestion(given: QuestionInput = {}): Question {
-  const { parameters = {}, reserved = {}, key = 'k'.repeat(43), requestHash } = given;
-  const request = outgoingFor(given.request);
-  return new AskedQuestion({ parameters, reserved, request, requestHash, key: () => key, requestFor: () => request });
-}
+const request = outgoingFor();
+
+/** The question of tests that give none. Its `with` takes other parameters, but its request stays the same. */
+export const sampleQuestion: Question = new AskedQuestion({
+  ...{ parameters: {}, reserved: {}, request, requestHash: undefined },
+  key: () => 'k'.repeat(43),
+  requestFor: () => request,
+});
 
 /** The default insides of around stages. */
 export const inside = {
@@ -87,7 +89,7 @@ const made: { readonly [N in keyof ShortInputs]: (input: ShortInputs[N], endpoin
  * @throws TypeError if a value is missing that has no default.
  */
 export function valuesOf(name: StageName, input: AnyInput, exchange: TestExchange, endpointId: string): unknown[] {
-  const { data = sample.data, parameters = exchange.parameters, question = testQuestion(), outgoing } = input;
+  const { data = sample.data, parameters = exchange.parameters, question = sampleQuestion, outgoing } = input;
   const { public: isPublic, takes } = stages[name];
   const given: Given = {
     ...input,

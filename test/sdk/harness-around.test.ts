@@ -1,8 +1,8 @@
 /** The harness runs stages that go around others. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { definePlugin, Refusal, type SignedResponse } from '../../plugins-sdk/index.ts';
-import { testEndpoint, testPlugin, testQuestion } from '../../service/testing.ts';
+import { AskedQuestion, definePlugin, Refusal, type SignedResponse } from '../../plugins-sdk/index.ts';
+import { testEndpoint, testPlugin } from '../../service/testing.ts';
 
 describe('the onions in the harness', () => {
   const retry = definePlugin({
@@ -70,7 +70,9 @@ describe('the onions in the harness', () => {
       }),
     );
     let made = 0;
-    const question = testQuestion({ parameters: { symbol: 'ETH' }, key: 'a'.repeat(43) });
+    const request = { method: 'GET', url: 'https://api.example.com/', headers: {}, body: undefined };
+    const parts = { parameters: { symbol: 'ETH' }, reserved: {}, request, requestHash: undefined };
+    const question = new AskedQuestion({ ...parts, key: () => 'a', requestFor: () => request });
     const first = await harness.run('answer', { question });
     const second = await harness.run('answer', { question, next: () => assert.fail(`made ${++made}`) });
     assert.ok('value' in first && 'value' in second);

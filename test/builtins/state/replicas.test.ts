@@ -7,7 +7,7 @@ import { answerStatement } from '../../../lib/eth/statements.ts';
 import { SignedResponse } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
 import { MemoryArea, type StateArea, StateUnavailable } from '../../../plugins-sdk/state.ts';
-import { testQuestion } from '../../../plugins-sdk/testing/values.ts';
+import { sampleQuestion } from '../../../plugins-sdk/testing/values.ts';
 import { testEndpoint } from '../../../service/testing.ts';
 import { TEST_KEY } from '../../support/service.ts';
 import { retried } from '../../support/wait.ts';
@@ -16,7 +16,6 @@ const MAX_AGE = 60_000;
 const TIMEOUT = 2500;
 const NOW = 1_700_000_000_000;
 const signer = createSigner(TEST_KEY.slice(2));
-const QUESTION = testQuestion();
 const endpoint = testEndpoint({ apiBlock: { timeout: TIMEOUT } });
 
 /** A signed answer of the endpoint; what is given differs. */
@@ -34,7 +33,7 @@ function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const client = new AbortController();
   const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key', maxAge = MAX_AGE) => {
     const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, clientSignal: client.signal };
-    return replicas.search(key, maxAge, QUESTION, asking);
+    return replicas.search(key, maxAge, sampleQuestion, asking);
   };
   return { clock, area, replica, search, client };
 }
