@@ -108,6 +108,14 @@ test('calls for which no budget is left make room for others', async (t) => {
   assert.deepEqual(await isolate.call('onAfterApiCall', {}), { data: 1 });
 });
 
+test('a process with 4,096 calls that never end is replaced', async (t) => {
+  const { isolate, logged } = await started(t, 'onBeforeSign: () => new Promise(() => {})', 100);
+  for (let round = 0; round < 9; round += 1)
+    await Promise.allSettled(Array.from({ length: 512 }, () => isolate.call('onBeforeSign', {})));
+  await eventually(() => logged.length === 2);
+  assert.deepEqual(logged, ['error its process has ended: it did not end 4096 calls', 'info another process is ready']);
+});
+
 const made = `onAfterApiCall: ({ what }) => new Function('return ' + what)()`;
 
 test('a result arrives as what it is, and of members that mean nothing the name alone', async (t) => {

@@ -22,8 +22,8 @@ export interface ProcessOptions {
 }
 
 const LOOK_INTERVAL_MS = 50;
-/** Most reports on an order: that it has begun, and that it has ended. */
-const MOST_REPORTS = 2;
+/** Most orders whose end was not reported. Calls that never end take memory on both sides. */
+const MOST_WAITING = 4096;
 /** Most levels of a report. Results and memos have half as many; to parse millions of brackets takes seconds. */
 const DEEPEST = 512;
 
@@ -54,8 +54,6 @@ export class PluginProcess {
   readonly #orders: Writable | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-  /** Number of reports on forgotten orders that may still come. */
-  #strays = 0;
   /** Number of looks since the last report, while orders are waiting. */
   #silent = 0;
   /** When there are more such looks than this, the process is killed. */
@@ -112,6 +110,7 @@ export class PluginProcess {
     const i = this.#last;
     const line = `${JSON.stringify({ i, ...task })}\n`;
     if (line.length > LONGEST) throw new Error('the call is longer than 4 MiB');
+    if (this.#waiting.size === MOST_WAITING) this.kill(`it did not end ${MOST_WAITING} calls`);
     const waiting = { hasBegun: false, begun: deferred<boolean>(), answer: deferred<Answer>() };
     waiting.answer.promise.catch(ignore);
     if (this.#how === undefined) this.#waiting.set(i, waiting);
@@ -123,14 +122,8 @@ export class PluginProcess {
       begun: waiting.begun.promise,
       /** Rejects with the plugin's own error or PluginProblem. Nobody need await it. */
       answer: waiting.answer.promise,
-      /** Gives the order up: its answer is ignored. */
-      forget: () => {
-        ignoreAbort?.();
-        if (!this.#waiting.delete(i)) return;
-        this.#strays += MOST_REPORTS;
-        // The process may be stuck in this order, and has not been looked at if the budget was short.
-        if (this.#waiting.size === 0) this.ask({ do: 'ping' });
-      },
+      /** Tells no longer of the signal's abort. The order may still end. */
+      ignoreAbort,
     };
   }
 
@@ -153,11 +146,8 @@ export class PluginProcess {
   #take(message: unknown): void {
     const { i, begins, ok: value, memo, threw } = Object(message) as Report;
     const waiting = this.#waiting.get(i);
-    if (waiting === undefined) this.#strays -= 1;
-    if (waiting === undefined ? this.#strays < 0 : begins && waiting.hasBegun)
-      throw new Error('it reported what nobody has asked for');
+    if (waiting === undefined || (begins && waiting.hasBegun)) throw new Error('it reported what nobody has asked for');
     this.#silent = 0;
-    if (waiting === undefined) return;
     waiting.hasBegun = true;
     waiting.begun.resolve(true);
     if (begins) return;
