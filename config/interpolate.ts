@@ -88,7 +88,10 @@ export function interpolate(tree: unknown, variables: Environment): Interpolated
   return { value: visit(tree, ''), references, findings, values, bareHex };
 }
 
-/** Returns the stand-in for a variable without a value. It is valid in host names, so that a URL around it stays valid. */
+/**
+ * Returns the stand-in for a variable without a value. It is valid in host names, so that a URL around it stays valid, and ends in
+ * a character that no name has, so that it does not begin the stand-in of a longer name.
+ */
 export function standInFor(name: string): string {
-  return `unset-${name.toLowerCase().replaceAll('_', '-')}`;
+  return `unset-${name.toLowerCase().replaceAll('_', '-')}.`;
 }

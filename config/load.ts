@@ -14,7 +14,7 @@ import { loadPlugins, type PluginDraft } from './plugins/load.ts';
 import type { PluginModule } from './plugins/simple-plugin.ts';
 import { compose } from './schema/compose.ts';
 import { fill } from './variables.ts';
-import { endpointId, type Identified, View } from './view.ts';
+import { checkBy, identify, viewOf } from './view.ts';
 import { freeEndpoints, misleadingTexts, publicVariables } from './warnings.ts';
 import { lineIn, readConfigFile, type Tree } from './yaml.ts';
 
@@ -76,9 +76,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const redact = redactor(source.values);
   const plugins = await loadPlugins({ ...source, file, builtins, modules, redact });
   const { schema, findings: collisions } = compose(plugins.definitions);
-  const view = new View(source, schema, dirname(file));
-  const identified = view.identify(plugins.definitions);
-  const { explained, findings: doubles } = finish(identified);
+  const view = viewOf(source, schema, dirname(file));
+  const { explained, findings: unidentified, uncertain } = identify(plugins.definitions, view);
   const findings = [
     ...source.findings,
     ...unsetVariables(source, options.allowUnset ? options.needed : ''),
@@ -86,9 +85,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...collisions,
     ...view.wrongShapes,
     ...checkNames(view.config, view.isDoubtful),
-    ...view.check(plugins.definitions, identified, redact),
-    ...identified.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
-    ...doubles,
+    ...checkBy(plugins.definitions, view, uncertain, redact),
+    ...unidentified,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source, view.config),
     ...misleadingTexts(tree),
@@ -179,25 +177,4 @@ function emptyVariables({ references }: Interpolated, findings: readonly Finding
     const at = wrong.has(path) ? errorAt : warningAt;
     return empty.map((name) => at(path, `the variable ${name} is empty`));
   });
-}
-
-/** Returns the endpoints that have an ID, and a finding for each endpoint that has the ID of another. */
-function finish(identified: readonly Identified[]) {
-  const explained = new Map<string, LoadedConfig['explained'][number] & Pick<Identified, 'draft'>>();
-  const findings: Finding[] = [];
-  for (const { draft, text } of identified) {
-    if (text === undefined) continue;
-    const { path, ...rest } = draft;
-    const other = explained.get(text)?.draft;
-    if (other === undefined)
-      explained.set(text, { endpoint: Object.freeze({ ...rest, id: endpointId(text) }), text, draft });
-    else
-      findings.push(
-        errorAt(
-          path,
-          `"${draft.api}/${draft.name}" and "${other.api}/${other.name}" (${other.path}) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
-        ),
-      );
-  }
-  return { findings, explained: [...explained.values()].map(({ endpoint, text }) => ({ endpoint, text })) };
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { TSchema } from 'typebox';
-import type { Json } from '../kernel/values.ts';
-import { type Hex, keccak256, toHex } from '../lib/eth/hex.ts';
+import type { Endpoint, Json } from '../kernel/values.ts';
+import { keccak256, toHex } from '../lib/eth/hex.ts';
 import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
 import { deepFreeze } from '../lib/objects.ts';
 import {
@@ -20,93 +20,103 @@ import type { Redact } from './findings.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
 import { fill } from './variables.ts';
 
-/** An endpoint with the text whose hash is its ID, or with a finding that says why it has none. */
-export interface Identified {
-  readonly draft: EndpointDraft;
-  readonly text?: string;
-  readonly finding?: Finding;
+/** The config with its variables replaced, and with samples for those that are unset. */
+export type View = ReturnType<typeof viewOf>;
+
+/** @param folder the folder of the config file. */
+export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
+  const references = [...source.references];
+  const config = deepFreeze(fill(source, schema));
+  const shapes = explain(schema, config, '');
+  /** Whether the text at a path is not what the operator meant. */
+  const isDoubtful = (path: string): boolean => source.references.get(path)?.doubtful === true;
+  const wrongShapes = shapes.filter(({ path }) => !isDoubtful(path));
+  const contextOf = (of: typeof config): CheckContext =>
+    Object.freeze({
+      config: of,
+      endpoints: Object.freeze(draftEndpoints(of, wrongShapes)),
+      interpolated: (path: string) => references.some(([at]) => isWithin(at, path)),
+      path: (relative: string) => resolve(folder, relative),
+    });
+  const context = contextOf(config);
+  const isCertain = references.every(([, { doubtful }]) => !doubtful);
+  return {
+    config,
+    context,
+    /** The same context, with named stand-ins in place of samples. An ID depends on a variable if its text shows the stand-in. */
+    named: isCertain ? context : contextOf(deepFreeze(fill(source, schema, (text) => text))),
+    isDoubtful,
+    /** Whether the config, stand-ins included, has the shape that plugins may rely on. */
+    isSound: shapes.length === 0,
+    /** Findings of the schema, except those about stand-ins. */
+    wrongShapes,
+    /** Returns the names of the unset variables at a path and below it. */
+    unsetIn: (ancestor: string): readonly string[] => {
+      const within = references.filter(([path]) => isWithin(path, ancestor));
+      return [...new Set(within.flatMap(([, { unset }]) => unset))];
+    },
+  };
 }
 
-/** The config with its variables replaced, and with samples for those that are unset. */
-export class View {
-  readonly config: Readonly<Record<string, unknown>>;
-  /** Findings of the schema, except those about stand-ins. */
-  readonly wrongShapes: readonly Finding[];
-  readonly context: CheckContext;
-  /** The same context, with named stand-ins in place of samples. An ID depends on a variable if its text shows the stand-in. */
-  readonly #named: CheckContext;
-  readonly #references: Interpolated['references'];
-  readonly #isSound: boolean;
-
-  /** @param folder the folder of the config file. */
-  constructor(source: Interpolated, schema: TSchema, folder: string) {
-    this.#references = source.references;
-    this.config = deepFreeze(fill(source, schema));
-    const shapes = explain(schema, this.config, '');
-    this.#isSound = shapes.length === 0;
-    this.wrongShapes = shapes.filter(({ path }) => !this.isDoubtful(path));
-    const contextOf = (config: View['config']): CheckContext =>
-      Object.freeze({
-        config,
-        endpoints: Object.freeze(draftEndpoints(config, this.wrongShapes)),
-        interpolated: (path: string) => [...source.references.keys()].some((at) => isWithin(at, path)),
-        path: (relative: string) => resolve(folder, relative),
-      });
-    this.context = contextOf(this.config);
-    const isCertain = [...source.references.values()].every(({ doubtful }) => !doubtful);
-    this.#named = isCertain ? this.context : contextOf(deepFreeze(fill(source, schema, (text) => text)));
-  }
-
-  /** Whether the text at a path is not what the operator meant. */
-  readonly isDoubtful = (path: string): boolean => this.#references.get(path)?.doubtful === true;
-
-  /** Runs the plugins' own checks. Drops findings about stand-ins, and about endpoints whose ID depends on one. */
-  check(definitions: readonly Definition[], identified: readonly Identified[], redact: Redact): Finding[] {
-    const unknown = identified.filter(({ text }) => text === undefined).map(({ draft }) => draft.path);
-    const uncertain = new Set(unknown.filter((path) => this.#unsetIn(path).length > 0));
-    return definitions
-      .flatMap((definition) => this.#checkBy(definition, redact))
-      .filter(({ path }) => !this.isDoubtful(path) && !uncertain.has(ownerOf(path)));
-  }
-
-  #checkBy(definition: Definition, redact: Redact): readonly Finding[] {
+/**
+ * Runs the plugins' own checks. Drops findings about stand-ins.
+ * @param uncertain config paths of endpoints about which nothing is to be said.
+ */
+export function checkBy(
+  definitions: readonly Definition[],
+  { context, isDoubtful, isSound }: View,
+  uncertain: ReadonlySet<string>,
+  redact: Redact,
+): Finding[] {
+  const findingsOf = (definition: Definition): readonly Finding[] => {
     try {
-      const findings: unknown = definition.check?.(this.context) ?? [];
+      const findings: unknown = definition.check?.(context) ?? [];
       if (!Array.isArray(findings) || !findings.every(isFinding)) throw new Error('it returned no list of findings');
       return findings;
     } catch (error) {
       // A check may rely on the shape that the schema requires: with a wrong shape its failure is no fault of the plugin.
-      if (!this.#isSound) return [];
+      if (!isSound) return [];
       return [errorAt('settings.plugins', `plugin "${definition.name}" failed to check the config: ${redact(error)}`)];
     }
-  }
-
-  /** Makes the text of each endpoint's ID, or a finding if that is impossible or depends on unset variables. */
-  identify(definitions: readonly Definition[]): readonly Identified[] {
-    return this.context.endpoints.map((draft, index) => {
-      const text = identityText(definitions, this.#named.endpoints[index] ?? draft, this.#named);
-      const isText = typeof text === 'string';
-      // A failure is excused by an unset variable in the same API. Otherwise the endpoint or a plugin is at fault.
-      const near = draft.path.slice(0, draft.path.indexOf('.'));
-      const unset = isText ? shownIn(text, this.#unsetIn('')) : this.#unsetIn(near);
-      if (unset.length > 0) return { draft, finding: unidentified(draft.path, unset) };
-      return isText ? { draft, text } : { draft, finding: text };
-    });
-  }
-
-  /** Returns the names of the unset variables at a path and below it. */
-  #unsetIn(ancestor: string): readonly string[] {
-    const within = [...this.#references].filter(([path]) => isWithin(path, ancestor));
-    return [...new Set(within.flatMap(([, { unset }]) => unset))];
-  }
+  };
+  return definitions.flatMap(findingsOf).filter(({ path }) => !isDoubtful(path) && !uncertain.has(ownerOf(path)));
 }
 
-/** Returns the names whose stand-ins are in a text. A longer one comes first, since a shorter one may be its beginning. */
-function shownIn(text: string, names: readonly string[]): readonly string[] {
-  const longerFirst = names.map(standInFor).sort((a, b) => b.length - a.length);
-  // An empty pattern would match at every character.
-  const found = new Set(names.length > 0 ? text.match(new RegExp(longerFirst.join('|'), 'g')) : []);
-  return names.filter((name) => found.has(standInFor(name)));
+function isFinding(value: unknown): value is Finding {
+  if (!isRecord(value) || (value.level !== 'error' && value.level !== 'warning')) return false;
+  return typeof value.path === 'string' && typeof value.message === 'string';
+}
+
+/**
+ * Derives the ID of each endpoint: `keccak256(utf8(text))`.
+ * @returns the endpoints that have an ID of their own; a finding for each other one; and the config paths of those that have
+ * no ID because of an unset variable in them.
+ */
+export function identify(definitions: readonly Definition[], { context, named, unsetIn }: View) {
+  const explained: { readonly endpoint: Endpoint; readonly text: string }[] = [];
+  const findings: Finding[] = [];
+  const uncertain = new Set<string>();
+  const drafts = new Map<string, EndpointDraft>();
+  const unsetAnywhere = unsetIn('');
+  for (const [index, draft] of context.endpoints.entries()) {
+    const { path, ...rest } = draft;
+    const text = identityText(definitions, named.endpoints[index] ?? draft, named);
+    const isText = typeof text === 'string';
+    // A failure is excused by an unset variable in the same API. Otherwise the endpoint or a plugin is at fault.
+    const near = path.slice(0, path.indexOf('.'));
+    const unset = isText ? unsetAnywhere.filter((name) => text.includes(standInFor(name))) : unsetIn(near);
+    const other = isText ? drafts.get(text) : undefined;
+    if (unset.length > 0) {
+      findings.push(unidentified(path, unset));
+      if (unsetIn(path).length > 0) uncertain.add(path);
+    } else if (!isText) findings.push(text);
+    else if (other !== undefined) findings.push(double(draft, other));
+    else {
+      drafts.set(text, draft);
+      explained.push({ endpoint: Object.freeze({ ...rest, id: toHex(keccak256(Buffer.from(text, 'utf8'))) }), text });
+    }
+  }
+  return { explained, findings, uncertain };
 }
 
 function unidentified(path: string, names: readonly string[]): Finding {
@@ -114,9 +124,11 @@ function unidentified(path: string, names: readonly string[]): Finding {
   return warningAt(path, `no endpoint ID: it depends on the ${variables}`);
 }
 
-function isFinding(value: unknown): value is Finding {
-  if (!isRecord(value) || (value.level !== 'error' && value.level !== 'warning')) return false;
-  return typeof value.path === 'string' && typeof value.message === 'string';
+function double({ path, api, name }: EndpointDraft, other: EndpointDraft): Finding {
+  return errorAt(
+    path,
+    `"${api}/${name}" and "${other.api}/${other.name}" (${other.path}) have the same endpoint ID: they are the same request. To have both, give one a parameter that the upstream ignores, such as {name: via, fixed: stream}`,
+  );
 }
 
 /**
@@ -138,9 +150,4 @@ function identityText(
     const why = error instanceof CanonicalJsonError ? error.message : 'a plugin failed to describe the endpoint';
     return errorAt(endpoint.path, `the endpoint ID cannot be derived: ${why}`);
   }
-}
-
-/** Returns the endpoint ID of an identity text: `keccak256(utf8(text))`. */
-export function endpointId(text: string): Hex {
-  return toHex(keccak256(Buffer.from(text, 'utf8')));
 }

@@ -38,7 +38,7 @@ test('values are not interpolated again, and patterns in them mean nothing', () 
   assert.equal(text('${A}', { A: '${B}', B: 'no' }), '${B}');
   assert.equal(text('<${A}>', { A: "$& $1 $' $` $$" }), "<$& $1 $' $` $$>");
   assert.equal(text('${A}', { A: '' }), '');
-  assert.equal(text('${toString}', {}), 'unset-tostring');
+  assert.equal(text('${toString}', {}), 'unset-tostring.');
 });
 
 test('keys are not interpolated', () => {

@@ -102,7 +102,7 @@ describe('a hostile document', () => {
     const { endpoints, config } = await loaded(fileText(made));
     assert.equal(endpoints.length, 1);
     assert.deepEqual(Object.keys(config), ['version', 'apis']);
-    assert.deepEqual(endpoints[0]?.auth, [{ type: 'apiKey', keys: ['unset-client-key'] }]);
+    assert.deepEqual(endpoints[0]?.auth, [{ type: 'apiKey', keys: ['unset-client-key.'] }]);
   });
 
   it('has its texts as they are, whatever JavaScript takes for the end of a line', async () => {
