@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { errorAt, type Finding } from '../plugins-sdk/define.ts';
+import { errorAt } from '../plugins-sdk/define.ts';
 import { MapSchema } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
@@ -19,7 +19,7 @@ export const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
  * @param folder the folder of the config file.
  */
 export async function withMapFiles(source: Interpolated, folder: string): Promise<Interpolated> {
-  const { named, findings } = parametersWithFile(source);
+  const named = parametersWithFile(source);
   // A file is read once for all parameters that name it, because it may change at any time.
   const read = new Map(
     [...new Set(named.map(({ file }) => file))].map((file) => [file, readMap(resolve(folder, file))] as const),
@@ -30,27 +30,19 @@ export async function withMapFiles(source: Interpolated, folder: string): Promis
     Object.assign(parameter, { map: isWrong ? standIn(parameter) : found });
     return isWrong ? found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding))) : [];
   });
-  return { ...source, findings: [...source.findings, ...findings, ...(await Promise.all(faults)).flat()] };
+  return { ...source, findings: [...source.findings, ...(await Promise.all(faults)).flat()] };
 }
 
 function parametersWithFile({ value: config, references }: Interpolated) {
   const named: { readonly path: string; readonly parameter: Parameter; readonly file: string }[] = [];
-  const findings: Finding[] = [];
   walk(config, (path, parameter) => {
-    if (!PARAMETER.test(path) || !isRecord(parameter)) return;
-    const { map } = parameter;
-    const at = `${path}.map`;
-    if (typeof map === 'string') {
-      Object.assign(parameter, { map: standIn(parameter) });
-      findings.push(errorAt(at, 'expected a mapping, found a string: write {file: …} for what a file holds'));
-    }
-    if (!isRecord(map)) return;
+    if (!PARAMETER.test(path) || !isRecord(parameter) || !isRecord(parameter.map)) return;
     // With other keys beside it, "file" is a value that clients send.
-    const { file, ...others } = map;
-    const isUnset = references.get(`${at}.file`)?.doubtful === true;
+    const { file, ...others } = parameter.map;
+    const isUnset = references.get(`${path}.map.file`)?.doubtful === true;
     if (typeof file === 'string' && Object.keys(others).length === 0 && !isUnset) named.push({ path, parameter, file });
   });
-  return { named, findings };
+  return named;
 }
 
 /** Returns a valid map in place of a faulty one that has been reported, so that no further faults follow from it. */
