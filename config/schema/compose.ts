@@ -43,9 +43,6 @@ const PluginsSchema = Type.Array(PluginEntrySchema, {
 /** The value of `settings.state` without an engine. */
 const IN_PROCESS = 'memory';
 
-/** The claim of the plugin that signs. */
-const SIGNER = 'config key settings.signer';
-
 /**
  * Composes the schema of a whole config file from the frame and the parts that plugins contribute.
  * @returns also a finding for each plugin that claims something that another one owns.
@@ -61,9 +58,8 @@ export function compose(definitions: readonly Definition[]) {
   const keysAt = ownedKeys(definitions, claims);
   const state = stateSchema(ownedBy('state engine', (each) => Object.entries(each.engines ?? {})));
   ownedBy('part of the endpoint ID', (each) => Object.entries(each.identity ?? {}));
-  const signer = claims.isFree(SIGNER)
-    ? {}
-    : signerSchema(ownedBy('signer', (each) => Object.entries(each.signers ?? {})));
+  const ofSettings = keysAt('settings');
+  const signers = ownedBy('signer', (each) => Object.entries(each.signers ?? {}));
   const endpoint = closedObject({
     name: Type.String({ minLength: 1, description: 'Human-readable, unique within the API' }),
     description: Type.Optional(Type.String({ description: 'Shown to clients; no effect on requests' })),
@@ -78,7 +74,9 @@ export function compose(definitions: readonly Definition[]) {
     endpoints: Type.Array(endpoint, { minItems: 1, description: 'What clients may call' }),
   });
   const plugins = Type.Optional(PluginsSchema);
-  const settings = { ...keysAt('settings'), ...state, ...signer, plugins };
+  // The plugin that signs declares the key, and the plugins with signers the kinds of its value.
+  const signer = ofSettings.signer === undefined ? {} : signerSchema(signers);
+  const settings = { ...ofSettings, ...state, ...signer, plugins };
   const schema: TSchema = closedObject({
     version: Type.String({
       pattern: '^1\\.\\d+$',
@@ -104,7 +102,7 @@ function modeSchema(modes: string[]): TProperties {
 /** The schema of `auth`: one object or a list of them, distinguished by `type`. */
 function authSchema(types: Types<TSchema>): TProperties {
   if (types.length === 0) return {};
-  const one = oneOf(types.map(([type, schema]) => variant(type, schema)));
+  const one = Type.Union(types.map(([type, schema]) => variant(type, schema)));
   const description = 'Who may call; any one method is enough; default free';
   return { auth: Type.Optional(Type.Union([one, Type.Array(one, { minItems: 1 })], { description })) };
 }
@@ -121,7 +119,9 @@ function stateSchema(types: Types<{ readonly schema: TSchema }>): TProperties {
 function signerSchema(types: Types<{ readonly schema: TSchema; readonly local?: boolean }>): TProperties {
   if (types.length === 0) return {};
   const each = (further: TProperties) =>
-    oneOf(types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })));
+    Type.Union(
+      types.map(([type, { schema, local }]) => variant(type, schema, local ? further : { ...LIMITS, ...further })),
+    );
   const description = 'The next signer, during a rotation';
   const next = Type.Optional(copyWith(each({}), { description }));
   const signer = copyWith(each({ next }), {
@@ -137,10 +137,6 @@ const LIMITS: TProperties = {
     Type.Integer({ minimum: 1, maximum: 10_000, description: 'Simultaneous signatures; default 16' }),
   ),
 };
-
-function oneOf(variants: readonly TSchema[]): TSchema {
-  return variants.length === 1 && variants[0] !== undefined ? variants[0] : Type.Union([...variants]);
-}
 
 function variant(type: string, schema: TSchema, further: TProperties = {}): TSchema {
   const own = close(schema);

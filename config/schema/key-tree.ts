@@ -25,10 +25,6 @@ export class Claims {
     return false;
   }
 
-  isFree(what: string): boolean {
-    return !this.#owners.has(what);
-  }
-
   #refuse(owner: string, why: string): void {
     this.findings.push(errorAt('settings.plugins', `${owner} cannot own the ${why}`));
   }
