@@ -87,12 +87,6 @@ export function resolveSource(source: string, configFile: string) {
   throw new PluginProblem(named ? 'there is no such package' : 'is neither a path nor the name of a package');
 }
 
-const NO_SUCH_MODULE = 'the package exports no such module';
-const PROBLEMS: Readonly<Record<string, string>> = {
-  ERR_INVALID_PACKAGE_CONFIG: 'the package has no readable package.json',
-  ERR_PACKAGE_IMPORT_NOT_DEFINED: 'the package.json of the config file imports no such module',
-};
-
 /**
  * Returns the URL that `import` of `name` would load in a module beside `configFile`, found by node's own resolver.
  *
@@ -100,24 +94,19 @@ const PROBLEMS: Readonly<Record<string, string>> = {
  * @throws PluginProblem
  */
 function resolvePackage(name: string, configFile: string): string | undefined {
-  const url = resolved(name, pathToFileURL(configFile).href);
-  if (url?.startsWith('node:')) throw new PluginProblem('is a module of Node.js');
-  // The resolver does not check that the file exists.
-  if (url !== undefined && !(url.startsWith('file:') && isFile(new URL(url)))) throw new PluginProblem(NO_SUCH_MODULE);
-  return url;
-}
-
-function resolved(name: string, from: string): string | undefined {
   hookIntoImports();
+  // Without a flag, node resolves only from this module. The hook puts `from` in its place.
+  const query = new URLSearchParams({ name, from: pathToFileURL(configFile).href });
   try {
-    // Without a flag, node resolves only from this module. The hook puts `from` in its place.
-    return import.meta.resolve(`plugin-package:?${new URLSearchParams({ name, from })}`);
+    const url = new URL(import.meta.resolve(`plugin-package:?${query}`));
+    // The resolver does not check that the file exists.
+    if (url.protocol === 'file:' && isFile(url)) return url.href;
   } catch (error) {
     const { code, message } = isRecord(error) ? error : {};
     const [packageName] = /^(?:@[^/]+\/)?[^/]+/.exec(name) ?? [];
     if (code === 'ERR_MODULE_NOT_FOUND' && String(message).includes(`package '${packageName}'`)) return undefined;
-    throw new PluginProblem(PROBLEMS[String(code)] ?? NO_SUCH_MODULE);
   }
+  throw new PluginProblem('the package exports no such module');
 }
 
 function isFile(path: string | URL): boolean {
