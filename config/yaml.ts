@@ -106,9 +106,7 @@ function syntaxErrors(errors: readonly YAMLError[], text: string, at: At): reado
   if (tab !== undefined) return [at(tab, 'a tab cannot indent: write spaces, here and in the lines below')];
   const misleading = examined.findIndex(({ code }) => !LOCAL.has(code));
   const told = misleading === -1 ? MAX_SYNTAX_ERRORS : Math.min(misleading + 1, MAX_SYNTAX_ERRORS);
-  return examined
-    .slice(0, told)
-    .map(({ pos: [offset], message }) => at(offset, withCure(firstLine(message), text, offset)));
+  return examined.slice(0, told).map((error) => at(error.pos[0], withCure(error, text)));
 }
 
 /** Characters on either side of a parser's error in which a mistake is looked for. */
@@ -135,7 +133,10 @@ function tabBefore(text: string, offset: number): number[] {
   return index === -1 ? [] : [begin + index];
 }
 
-/** The texts that replace the parser's messages. A text that begins with a colon is appended instead. */
+/**
+ * The texts that replace the parser's messages. A text that begins with a colon is appended instead. The patterns are tried on the
+ * message and, in the line below it, the character before the fault and what follows.
+ */
 const CURES: readonly (readonly [RegExp, string])[] = [
   [/^Alias cannot/, ": write * in quotes, '*'"],
   [/^Plain value cannot start/, ': write the value in quotes'],
@@ -151,28 +152,16 @@ const CURES: readonly (readonly [RegExp, string])[] = [
   [/ in block collection must .* \]/, 'the list that begins with [ does not end: write ], or indent this line'],
   [/ in block collection must .* \}/, 'the mapping that begins with { does not end: write }, or indent this line'],
   [/^Block scalar values/, 'is not indented more than the key of the text after | or >'],
+  [/^Nested mappings.*\n.*:\s/, 'holds ": ", which ends a key: write the value in quotes'],
+  [/^Nested mappings/, 'goes on in the next line, which is indented too far: indent it as the key of this line'],
+  [/at node end\n'/, "the text ended at the ' before this: inside single quotes write '' for one"],
+  [/at node end\n"/, 'the text ended at the " before this: inside double quotes write \\" for one'],
+  [/at node end\n/, 'does not belong to the value before it: write the whole value in quotes'],
 ];
 
-function withCure(message: string, text: string, offset: number): string {
-  if (message.startsWith('Nested mappings')) return nested(text, offset);
-  if (message.endsWith('at node end')) return textAfterValue(text.charAt(offset - 1));
-  const [, cure = message] = CURES.find(([said]) => said.test(message)) ?? [];
-  return cure.startsWith(':') ? message + cure : cure;
-}
-
-function nested(text: string, offset: number): string {
-  const { begin, line } = lineAround(text, offset);
-  return /:(?:\s|$)/.test(line.slice(offset - begin))
-    ? 'holds ": ", which ends a key: write the value in quotes'
-    : 'goes on in the next line, which is indented too far: indent it as the key of this line';
-}
-
-function textAfterValue(before: string): string {
-  if (before === "'") return "the text ended at the ' before this: inside single quotes write '' for one";
-  if (before === '"') return 'the text ended at the " before this: inside double quotes write \\" for one';
-  return 'does not belong to the value before it: write the whole value in quotes';
-}
-
-function firstLine(message: string): string {
-  return (message.split('\n', 1)[0] ?? '').slice(0, 200);
+function withCure({ message, pos: [offset] }: YAMLError, text: string): string {
+  const said = (message.split('\n', 1)[0] ?? '').slice(0, 200);
+  const place = `${said}\n${text.slice(Math.max(0, offset - 1), offset + NEAR)}\n`;
+  const [, cure = said] = CURES.find(([pattern]) => pattern.test(place)) ?? [];
+  return cure.startsWith(':') ? said + cure : cure;
 }
