@@ -5,9 +5,7 @@ import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
-import { readConfigFile } from './yaml.ts';
-
-type Parameter = Readonly<Record<string, unknown>>;
+import { readConfigFile, type Tree } from './yaml.ts';
 
 /** Matches the config path of a parameter. */
 export const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
@@ -19,22 +17,23 @@ export const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
  * @param folder the folder of the config file.
  */
 export async function withMapFiles(source: Interpolated, folder: string): Promise<Interpolated> {
-  const named = parametersWithFile(source);
+  const findings = [...source.findings];
   // A file is read once for all parameters that name it, because it may change at any time.
-  const read = new Map(
-    [...new Set(named.map(({ file }) => file))].map((file) => [file, readMap(resolve(folder, file))] as const),
-  );
-  const faults = named.map(async ({ path, parameter, file }) => {
-    const found = await read.get(file);
-    const isWrong = found instanceof ConfigErrors;
-    Object.assign(parameter, { map: isWrong ? standIn(parameter) : found });
-    return isWrong ? found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding))) : [];
-  });
-  return { ...source, findings: [...source.findings, ...(await Promise.all(faults)).flat()] };
+  const read = new Map<string, Tree | ConfigErrors>();
+  for (const { path, parameter, file } of parametersWithFile(source)) {
+    const found = read.get(file) ?? (await readMap(resolve(folder, file)));
+    read.set(file, found);
+    if (found instanceof ConfigErrors) {
+      findings.push(...found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding))));
+      // Without its map no further faults follow from it.
+      Reflect.deleteProperty(parameter, 'map');
+    } else Object.assign(parameter, { map: found });
+  }
+  return { ...source, findings };
 }
 
 function parametersWithFile({ value: config, references }: Interpolated) {
-  const named: { readonly path: string; readonly parameter: Parameter; readonly file: string }[] = [];
+  const named: { readonly path: string; readonly parameter: Tree; readonly file: string }[] = [];
   walk(config, (path, parameter) => {
     if (!PARAMETER.test(path) || !isRecord(parameter) || !isRecord(parameter.map)) return;
     // With other keys beside it, "file" is a value that clients send.
@@ -43,11 +42,6 @@ function parametersWithFile({ value: config, references }: Interpolated) {
     if (typeof file === 'string' && Object.keys(others).length === 0 && !isUnset) named.push({ path, parameter, file });
   });
   return named;
-}
-
-/** Returns a valid map in place of a faulty one that has been reported, so that no further faults follow from it. */
-function standIn({ fixed, default: fallback }: Parameter): Readonly<Record<string, string>> {
-  return { [String(fixed)]: 'x', [String(fallback)]: 'x' };
 }
 
 /** Reads a map. Returns its faults rather than throws them: they are reported at each place that names the file. */
