@@ -12,21 +12,15 @@ export class Claims {
   claim(what: string, owner: string): boolean {
     const other = this.#owners.get(what);
     if (other === undefined) this.#owners.set(what, owner);
-    else this.#refuse(owner, `${what}: it belongs to ${other}`);
+    else this.findings.push(errorAt('settings.plugins', `${owner} cannot own the ${what}: it belongs to ${other}`));
     return other === undefined;
   }
 
   /** Claims a config key; keys above and inside it must be free, too. @param label returns the name of a config key's claim. */
   claimKey(path: string, owner: string, label: (path: string) => string): boolean {
     const above = [...lineage(path)].map(label).find((each) => this.#owners.has(each));
-    const isAbove = above === undefined && [...this.#owners.keys()].some((each) => each.startsWith(`${label(path)}.`));
-    if (!isAbove) return this.claim(above ?? label(path), owner);
-    this.#refuse(owner, `${label(path)}: another plugin owns keys inside it`);
-    return false;
-  }
-
-  #refuse(owner: string, why: string): void {
-    this.findings.push(errorAt('settings.plugins', `${owner} cannot own the ${why}`));
+    const inside = [...this.#owners.keys()].find((each) => each.startsWith(`${label(path)}.`));
+    return this.claim(above ?? inside ?? label(path), owner);
   }
 }
 

@@ -140,7 +140,7 @@ test('two owners of one key, mode, auth type or part of the ID are errors', asyn
     'settings.plugins: plugin "extra" cannot own the config key endpoint.name: it belongs to the config file itself',
     'settings.plugins: plugin "extra" cannot own the config key server: it belongs to the config file itself',
     'settings.plugins: plugin "extra" cannot own the config key endpoint.path: it belongs to plugin "upstream"',
-    'settings.plugins: plugin "extra" cannot own the config key server.rateLimit: another plugin owns keys inside it',
+    'settings.plugins: plugin "extra" cannot own the config key server.rateLimit.max: it belongs to plugin "limits"',
     'settings.plugins: plugin "extra" cannot own the part of the endpoint ID "url": it belongs to plugin "upstream"',
   ]);
 });
