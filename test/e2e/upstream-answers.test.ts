@@ -14,7 +14,6 @@ const fine: Record<string, [handler: Handler, raw: unknown]> = {
   'exactly 1 MiB in chunks': [faults.chunked(MIB), mebibyte],
   'exactly 1 MiB as gzip': [faults.coded('gzip', jsonOfSize(MIB)), mebibyte],
   'exactly 1 MiB as deflate': [faults.coded('deflate', jsonOfSize(MIB)), mebibyte],
-  'exactly 1 MiB as deflate without a header': [faults.coded('raw-deflate', jsonOfSize(MIB)), mebibyte],
   'exactly 1 MiB as brotli': [faults.coded('br', jsonOfSize(MIB)), mebibyte],
   'a byte order mark': [faults.text('\ufeff{"value":1}'), { value: 1 }],
   'white space around': [faults.text(' \t\r\n{"value":1}\n'), { value: 1 }],

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { endsWith, type Lifetime } from './lifetime.ts';
 import { eventually } from './wait.ts';
 
@@ -148,13 +148,12 @@ export function holding() {
   };
 }
 
-/** How to code a body. `raw-deflate` is announced as `deflate`, as some servers do. */
-export type Coding = 'gzip' | 'deflate' | 'raw-deflate' | 'br';
+/** How to code a body. */
+export type Coding = 'gzip' | 'deflate' | 'br';
 
 const compress: Record<Coding, (body: Buffer | string) => Buffer> = {
   gzip: (body) => gzipSync(body),
   deflate: (body) => deflateSync(body),
-  'raw-deflate': (body) => deflateRawSync(body),
   // The default quality takes seconds for a mebibyte.
   br: (body) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
 };
@@ -260,8 +259,7 @@ export const faults = {
   },
 
   /** A coded body with the coded length. */
-  coded: (coding: Coding, body: Buffer | string): Handler =>
-    faults.codedBytes(coding === 'raw-deflate' ? 'deflate' : coding, compress[coding](body)),
+  coded: (coding: Coding, body: Buffer | string): Handler => faults.codedBytes(coding, compress[coding](body)),
 
   /** Bytes that are announced as coded, whatever they are. */
   codedBytes:

@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, inflateRaw, type Zlib, type ZlibOptions } from 'node:zlib';
+import { brotliDecompress, gunzip, inflate, type Zlib, type ZlibOptions } from 'node:zlib';
 import { type BoundedResponse, RequestFailure } from './request.ts';
 
 type Decompress = (coded: Buffer, options: ZlibOptions) => Promise<unknown>;
@@ -12,9 +12,6 @@ const DECOMPRESSORS: ReadonlyMap<string, Decompress> = new Map([
 
 /** The codings of a body that is as it was sent. */
 const IDENTITY = ['', 'identity'];
-
-/** For a deflate stream without a zlib header. */
-const inflateBare: Decompress = promisify(inflateRaw);
 
 /** Most content codings that the text of a fault names. */
 const MOST_NAMES = 4;
@@ -80,10 +77,9 @@ function unsupported(all: readonly string[]): string {
  * @throws RequestFailure when the body is invalid, too large, or more than one stream.
  */
 async function decoded(coded: Buffer, coding: string, decompress: Decompress, maxBytes: number): Promise<Buffer> {
-  const isBare = coding === 'deflate' && !hasZlibHeader(coded);
   // zlib requires a bound of at least 1.
   const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
-  const result = await (isBare ? inflateBare : decompress)(coded, options).catch((error) => {
+  const result = await decompress(coded, options).catch((error) => {
     throw error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(maxBytes) : unreadable(`is not valid ${coding}`);
   });
   // With `info` the result is an object, which the type does not declare.
@@ -98,11 +94,3 @@ async function decoded(coded: Buffer, coding: string, decompress: Decompress, ma
 
 /** Checksum and length of an empty gzip member, and the start of another member. */
 const AFTER_EMPTY_MEMBER = Buffer.from('00000000000000001f8b08', 'hex');
-
-/**
- * "deflate" is the zlib format (RFC 9110, section 8.4.1.2), but some servers send the bare deflate stream. A zlib header
- * has the method 8 and is a multiple of 31 (RFC 1950, section 2.2).
- */
-function hasZlibHeader(coded: Buffer): boolean {
-  return coded.length >= 2 && ((coded[0] ?? 0) & 0x0f) === 8 && coded.readUInt16BE(0) % 31 === 0;
-}
