@@ -80,6 +80,12 @@ describe('an answer without a body', () => {
     assert.equal(response.headers['content-length'], String(2 * MIB));
   });
 
+  it('is a 304 that names the length of what it stands for', async () => {
+    upstream.on('/', faults.raw('HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', { keepOpen: true }));
+    const response = await send('/');
+    assert.deepEqual([response.status, response.body.length], [304, 0]);
+  });
+
   it('is a 204 with a content coding', async () => {
     upstream.on('/', faults.raw('HTTP/1.1 204 No Content\r\nContent-Encoding: gzip\r\n\r\n', { keepOpen: true }));
     assert.equal((await send('/')).status, 204);
