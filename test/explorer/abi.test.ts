@@ -76,38 +76,42 @@ it('each integer is shown with what it is multiplied by', () => {
 
 describe('what a person reads of a value', () => {
   const most = String(2n ** 255n - 1n);
-  type Row = [exact: string, type: string, factor: string | undefined, shown: string | undefined];
+  type Row = [exact: string, type: string, factor: string | undefined, path: string, shown: string | undefined];
   const rows: readonly Row[] = [
-    ['2064250000000000000000', 'int256', '1e18', '2064.25'],
-    ['-2064250000000000000000', 'int256', '1e18', '-2064.25'],
-    ['2064250000000000000000', 'int256', '-1e18', '-2064.25'],
-    ['1', 'int256', '1e18', '0.000000000000000001'],
-    ['-1', 'int256', '1e18', '-0.000000000000000001'],
-    ['0', 'int256', '1e18', undefined],
-    ['0', 'int256', '-1e18', undefined],
-    ['1000', 'uint256', '1000', '1'],
-    ['3', 'uint8', '1.5', '2'],
-    ['3', 'uint8', '.5', '6'],
-    ['5', 'uint8', '1e-2', '500'],
-    ['1', 'uint8', '8', '0.125'],
-    [most, 'int256', '1e77', `0.${most}`],
-    [most, 'int256', '1e-3', `${most}000`],
-    ['10', 'uint8', '3', undefined],
-    ['9', 'uint8', '3', '3'],
-    ['7', 'uint8', '1', undefined],
-    ['7', 'uint8', '0', undefined],
-    ['7', 'uint8', 'much', undefined],
-    ['7', 'uint8', undefined, undefined],
-    ['1700000000', 'uint256', undefined, undefined],
-    ['1700000000500', 'uint256', '1000', '1700000000.5'],
-    ['true', 'bool', undefined, undefined],
-    [ADDRESS, 'address', undefined, undefined],
-    ['"größer \\"so\\""', 'string', undefined, 'größer "so"'],
-    ['""', 'string', undefined, undefined],
+    ['2064250000000000000000', 'int256', '1e18', '$.price', '2064.25'],
+    ['-2064250000000000000000', 'int256', '1e18', '$.price', '-2064.25'],
+    ['2064250000000000000000', 'int256', '-1e18', '$.price', '-2064.25'],
+    ['1', 'int256', '1e18', '$.price', '0.000000000000000001'],
+    ['-1', 'int256', '1e18', '$.price', '-0.000000000000000001'],
+    ['0', 'int256', '1e18', '$.price', undefined],
+    ['0', 'int256', '-1e18', '$.price', undefined],
+    ['1000', 'uint256', '1000', '$.price', '1'],
+    ['3', 'uint8', '1.5', '$.price', '2'],
+    ['3', 'uint8', '.5', '$.price', '6'],
+    ['5', 'uint8', '1e-2', '$.price', '500'],
+    ['1', 'uint8', '8', '$.price', '0.125'],
+    [most, 'int256', '1e77', '$.price', `0.${most}`],
+    [most, 'int256', '1e-3', '$.price', `${most}000`],
+    ['10', 'uint8', '3', '$.price', undefined],
+    ['9', 'uint8', '3', '$.price', '3'],
+    ['7', 'uint8', '1', '$.price', undefined],
+    ['7', 'uint8', '0', '$.price', undefined],
+    ['7', 'uint8', 'much', '$.price', undefined],
+    ['7', 'uint8', undefined, '$.price', undefined],
+    ['1700000000', 'uint256', undefined, '$.price', undefined],
+    ['1700000000', 'uint256', undefined, '$.updatedAt', '2023-11-14 22:13:20 UTC'],
+    ['1700000000123', 'uint256', undefined, "$['closeTime']", '2023-11-14 22:13:20.123 UTC'],
+    ['1700000000500', 'uint256', '1000', '$.timestamp', '1700000000.5'],
+    ['1700000000000', 'uint256', '1000', '$.timestamp', '2023-11-14 22:13:20 UTC'],
+    ['12', 'uint256', undefined, '$.timestamp', undefined],
+    ['true', 'bool', undefined, '$.open', undefined],
+    [ADDRESS, 'address', undefined, '$.owner', undefined],
+    ['"größer \\"so\\""', 'string', undefined, '$.text', 'größer "so"'],
+    ['""', 'string', undefined, '$.text', undefined],
   ];
-  for (const [exact, type, factor, shown] of rows) {
-    it(`${exact} as ${type} × ${factor}`, () => {
-      assert.equal(humanOf(exact, { type, ...(factor === undefined ? {} : { factor }) }), shown);
+  for (const [exact, type, factor, path, shown] of rows) {
+    it(`${exact} as ${type} × ${factor} at ${path}`, () => {
+      assert.equal(humanOf(exact, { type, ...(factor === undefined ? {} : { factor }) }, path), shown);
     });
   }
 });

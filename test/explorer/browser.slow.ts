@@ -206,10 +206,10 @@ describe('a person on the explorer page', { skip }, async () => {
     const shown = await page
       .locator('.signed')
       .evaluate((list) => [...list.querySelectorAll('dt, strong, code')].map(({ textContent }) => textContent));
-    assert.deepEqual(shown.slice(0, 7), [
+    assert.deepEqual(shown.slice(0, 8), [
       ...['int256 × 1e18', '3121.44', '3121440000000000000000'],
       ...['bool', 'true'],
-      ...['uint64', '1700000000'],
+      ...['uint64', '2023-11-14 22:13:20 UTC', '1700000000'],
     ]);
   });
 
@@ -519,7 +519,7 @@ describe('a person on the explorer page', { skip }, async () => {
       assert.equal(await card(name).getByRole('button').count(), 0);
     assert.equal(upstream.requests.length, asked);
     await page.getByRole('button', { name: 'Last value of several' }).click();
-    await card('several').getByText('3121.44, true, 1700000000', { exact: true }).waitFor();
+    await card('several').getByText('3121.44, true, 2023-11-14 22:13:20 UTC', { exact: true }).waitFor();
     assert.equal(upstream.requests.length, asked + 1);
     await page.getByLabel('Filter endpoints').fill('guarded/paid');
     assert.equal(await page.locator('.card:visible').count(), 3);

@@ -20,11 +20,31 @@ export function quotient(integer: string, factor: string): string | undefined {
   return value < 0n !== (sign === '-') && value !== 0n ? `-${text}` : text;
 }
 
-/** Returns a value in a form for people; undefined if that is the exact value. @param exact as `decodeAbi` returns it. */
-export function humanOf(exact: string, { type, factor }: Scaled): string | undefined {
+/** Matches paths whose last name looks like that of a time. */
+const MOMENT = /(?:[tT]ime(?:[sS]tamp)?|[dD]ate|_at|[a-z]At|[eE]xpir(?:y|es))['"\]]*$/;
+
+function momentOf(integer: string): string | undefined {
+  // Unix time has ten digits in seconds and thirteen in milliseconds, from 2001 to 2286.
+  if (!/^[1-9]\d{9}(?:\d{3})?$/.test(integer)) return undefined;
+  return utcOf(Number(integer) * (integer.length === 10 ? 1000 : 1));
+}
+
+/** Formats a time in UTC. @param milliseconds Unix time within the range of `Date`. */
+function utcOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace('T', ' ').replace('.000Z', ' UTC').replace('Z', ' UTC');
+}
+
+/**
+ * Returns a value in a form for people; undefined if that is the exact value.
+ *
+ * @param exact the value as `decodeAbi` returns it.
+ * @param path its path in the upstream's answer, whose last name tells a time from an amount.
+ */
+export function humanOf(exact: string, { type, factor }: Scaled, path = ''): string | undefined {
   if (type === 'string') return exact === '""' ? undefined : String(JSON.parse(exact));
-  if (!/^u?int/.test(type) || factor === undefined) return undefined;
-  const human = quotient(exact, factor);
+  if (!/^u?int/.test(type)) return undefined;
+  const number = factor === undefined ? exact : quotient(exact, factor);
+  const human = (MOMENT.test(path) && momentOf(number ?? '')) || number;
   return human === exact ? undefined : human;
 }
 
@@ -40,6 +60,5 @@ export function timeText(timestamp: number): string {
   const [size, unit] =
     seconds < 120 ? [1, 's'] : seconds < 7200 ? [60, 'min'] : seconds < 172_800 ? [3600, 'h'] : [86_400, 'days'];
   const span = `${Math.floor(seconds / size)} ${unit}`;
-  const utc = new Date(timestamp * 1000).toISOString().replace('T', ' ').replace('.000Z', ' UTC');
-  return `${utc}, ${age >= 0 ? `${span} ago` : `${span} from now by this machine’s clock`}`;
+  return `${utcOf(timestamp * 1000)}, ${age >= 0 ? `${span} ago` : `${span} from now by this machine’s clock`}`;
 }

@@ -11,6 +11,8 @@ export interface Asked {
   /** The comma-separated types of the values; absent if the answer is raw. */
   readonly types?: string | undefined;
   readonly times?: string | undefined;
+  /** The comma-separated paths of the values in the upstream's answer. */
+  readonly paths?: string | undefined;
   /** The parameters that a receipt must cover; absent if the endpoint makes none. */
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -48,8 +50,8 @@ function encodingOf({ encoding }: PublicEndpoint, values: Readonly<Record<string
     const value = pinned === '*' ? values[name] : pinned;
     return typeof value === 'string' ? value : undefined;
   };
-  const { type, times } = encoding;
-  return { types: chosen(type, '_type'), times: chosen(times, '_times') };
+  const { type, times, path } = encoding;
+  return { types: chosen(type, '_type'), times: chosen(times, '_times'), paths: chosen(path, '_path') };
 }
 
 /** Returns the parameters that a receipt covers: the given values, and the defaults of the others. */

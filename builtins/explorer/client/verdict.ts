@@ -73,11 +73,14 @@ export function useVerdict({ pin }: Page, { outcome, asked, text = '' }: Partial
 }
 
 /** Returns the values of a valid answer, if its encoding is known. The name of one is its type with the factor. */
-export function valuesOf({ verified }: Verdict, { types = '', times }: Asked) {
+export function valuesOf({ verified }: Verdict, { types = '', times, paths = '' }: Asked) {
   if (verified?.kind !== 'encoded') return [];
   const kinds = scaled(types, times);
   const names = withFactors(types, times);
+  const places = paths.split(',');
   return (decodeAbi(verified.data, types) ?? []).map(({ type, value: exact }, i) => {
-    return { name: names[i] ?? type, human: humanOf(exact, kinds[i] ?? { type }), exact };
+    // A path may have commas of its own. Then it is not known which part belongs to which value.
+    const path = places.length === kinds.length ? places[i] : undefined;
+    return { name: names[i] ?? type, human: humanOf(exact, kinds[i] ?? { type }, path?.trim()), exact };
   });
 }
