@@ -131,7 +131,7 @@ export interface Services {
   background(work: Promise<unknown>): void;
   /** Returns the service's phase: `starting` until every plugin has started, `stopping` once it was asked to stop. */
   phase(): Phase;
-  /** Returns the service's description, made of all plugins' parts. @throws Error if two parts contradict each other. */
+  /** Returns the service's description, made of all plugins' parts. */
   describe(): ServiceDescription;
 }
 

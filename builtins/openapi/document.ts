@@ -14,7 +14,6 @@ import {
   type ServiceDescription,
 } from '../../plugins-sdk/openapi.ts';
 import { ground } from './ground.ts';
-import { merged } from './merged.ts';
 import { joinedResponses, rendered, withAnswerHeaders } from './responses.ts';
 
 /** The plugins of a service in the order of their registration, and the config that they have. */
@@ -24,10 +23,7 @@ export interface ServiceSource extends Omit<DescribedService, 'own'> {
   readonly plugins: readonly { readonly definition: Definition; readonly config: unknown }[];
 }
 
-/**
- * Builds the OpenAPI document from the parts of all plugins. Nothing of the config is published but what a plugin describes.
- * @throws Error where two plugins describe the same thing differently.
- */
+/** Builds the OpenAPI document from the parts of all plugins. Nothing of the config is published but what a plugin describes. */
 export function describeService(source: ServiceSource): ServiceDescription {
   return new Description(source);
 }
@@ -43,14 +39,14 @@ class Description implements ServiceDescription {
   readonly remarks = new Map<string, readonly string[]>();
   readonly #parts: readonly OpenApiPart[];
   /** Components that operations refer to. */
-  readonly #schemes: Named[] = [];
-  readonly #responses: Named[] = [];
+  readonly #schemes: Record<string, unknown> = {};
+  readonly #responses: Record<string, unknown> = {};
 
   constructor({ plugins, config, endpoints, version }: ServiceSource) {
     const said = plugins.map(({ definition, config: own }) => definition.openapi?.({ config, endpoints, own }) ?? {});
     this.#parts = [ground, ...said];
-    this.auth = new Map(Object.entries(merged('auth type', this.#each('auth'))));
-    this.modes = new Map(Object.entries(merged('mode', this.#each('modes'))));
+    this.auth = new Map(Object.entries(byName(this.#each('auth'))));
+    this.modes = new Map(Object.entries(byName(this.#each('modes'))));
     const servers = this.#each('servers').flat();
     const own = { title: 'Signed-data proxy', version, description: ABOUT };
     this.document = {
@@ -61,9 +57,9 @@ class Description implements ServiceDescription {
       paths: this.#paths(endpoints),
       components: {
         schemas: this.#schemas(),
-        headers: merged('header', this.#each('headers')),
-        responses: merged('response', this.#responses),
-        securitySchemes: merged('security scheme', this.#schemes),
+        headers: byName(this.#each('headers')),
+        responses: this.#responses,
+        securitySchemes: this.#schemes,
       },
     };
   }
@@ -80,7 +76,7 @@ class Description implements ServiceDescription {
     const optional: Named = Object.assign({}, ...signed.map((part) => part.optional));
     const about = signed.flatMap(({ description }) => description ?? []).join(' ');
     const examples: Named = Object.assign({}, ...this.#each('examples'));
-    const kinds = Object.entries(merged('kind of answer', this.#each('answers')));
+    const kinds = Object.entries(byName(this.#each('answers')));
     const all = kinds.map(([kind, members]) => {
       const properties = { ...NAMES, ...members, ...required, ...optional };
       return [kind, objectSchema(about, properties, Object.keys(optional))] as const;
@@ -90,7 +86,7 @@ class Description implements ServiceDescription {
       return { [`${kind}Answer`]: example ? { ...answer, examples: [example] } : answer };
     });
     const ofModes = [...this.modes.values()].map((mode) => mode.schemas?.(Object.fromEntries(all)));
-    return merged('schema', [...this.#each('schemas'), ...named, ...ofModes]);
+    return byName([...this.#each('schemas'), ...named, ...ofModes]);
   }
 
   #paths(endpoints: readonly Endpoint[]): OpenApiObject {
@@ -102,20 +98,12 @@ class Description implements ServiceDescription {
       .flat()
       .map(({ method, path, admit, operation: about, responses }) => {
         const said = [responses, ...(admit ? this.#each('admit') : [])];
-        const operation = {
-          tags: [OWN_TAG],
-          security: [],
-          ...about,
-          responses: this.#render(`${method} ${path}`, said),
-        };
+        const operation = { tags: [OWN_TAG], security: [], ...about, responses: this.#render(said) };
         return { method, path, operation };
       });
     const all: readonly { method: string; path: string; operation: OpenApiObject }[] = [...asked, ...others];
-    const ids = all.map(({ method, path, operation }) => ({ [String(operation.operationId)]: `${method} ${path}` }));
-    merged('operationId', ids);
     const paths: Record<string, Named> = {};
-    for (const { method, path, operation } of all)
-      paths[path] = merged(`operation at ${path}`, [paths[path], { [method.toLowerCase()]: operation }]);
+    for (const { method, path, operation } of all) paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
     return paths;
   }
 
@@ -146,8 +134,8 @@ class Description implements ServiceDescription {
       // If one method lets everyone in, no credentials are needed.
       security: security.every((one) => Object.keys(one).length === 0) ? [] : security,
       ...Object.assign({}, ...extensions),
-      requestBody: { required: true, content: { 'application/json': { schema: requestSchema(label, parts) } } },
-      responses: this.#render(label, said),
+      requestBody: { required: true, content: { 'application/json': { schema: requestSchema(parts) } } },
+      responses: this.#render(said),
     };
   }
 
@@ -167,16 +155,16 @@ class Description implements ServiceDescription {
   #security(type: string, { scheme, operation }: DescribedAuth): OpenApiObject {
     if (scheme === undefined || operation !== undefined) return {};
     const name = this.auth.has(type) ? nameOf(type) : `plugin_${nameOf(type)}`;
-    this.#schemes.push({ [name]: scheme });
+    this.#schemes[name] = scheme;
     return { [name]: [] };
   }
 
   /** Makes the Responses Object of an operation; a response with a name becomes a component. */
-  #render(operation: string, said: readonly (Responses | undefined)[]): OpenApiObject {
-    const all = Object.entries(joinedResponses(operation, said)).map(([status, value]) => {
+  #render(said: readonly (Responses | undefined)[]): OpenApiObject {
+    const all = Object.entries(joinedResponses(said)).map(([status, value]) => {
       const response = rendered(status, value);
       if (value.name === undefined) return [status, response];
-      this.#responses.push({ [value.name]: response });
+      this.#responses[value.name] = response;
       return [status, refTo('responses', value.name)];
     });
     return Object.fromEntries(all);
@@ -184,19 +172,23 @@ class Description implements ServiceDescription {
 }
 
 /** Makes the schema of a request's body from the parameters that plugins describe. */
-function requestSchema(operation: string, parts: readonly DescribedOperation[]): OpenApiObject {
+function requestSchema(parts: readonly DescribedOperation[]): OpenApiObject {
   const required = [...new Set(parts.flatMap((part) => part.required ?? []))];
   const strict = parts.some((part) => part.strict === true);
-  const described = parts.map((part) => part.parameters);
   const inner = {
     type: 'object',
     description: `Parameters that are not listed are ${strict ? 'refused' : 'ignored'}`,
     ...(required.length > 0 && { required }),
-    properties: merged(`parameter of ${operation}`, described),
+    properties: byName(parts.map((part) => part.parameters)),
     additionalProperties: !strict,
   };
   const isNeeded = required.length > 0 || strict;
   return { type: 'object', ...(isNeeded && { required: ['parameters'] }), properties: { parameters: inner } };
+}
+
+/** Joins the descriptions of several plugins by name; of two with one name the later counts. */
+function byName<T>(parts: readonly (Readonly<Record<string, T>> | undefined)[]): Readonly<Record<string, T>> {
+  return Object.fromEntries(parts.flatMap((part = {}) => Object.entries(part)));
 }
 
 /** The tag of operations that are no endpoints. */

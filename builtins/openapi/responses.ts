@@ -8,7 +8,6 @@ import {
   type Responses,
   refTo,
 } from '../../plugins-sdk/openapi.ts';
-import { contradiction } from './merged.ts';
 
 /** Makes a Response Object. */
 export function rendered(status: string, response: DescribedResponse): OpenApiObject {
@@ -44,9 +43,9 @@ export function withAnswerHeaders(responses: Responses, parts: readonly Describe
   return changed;
 }
 
-/** Joins two refusals with one status: their texts, and the headers that they share. */
-function joined(what: string, one: DescribedResponse, other: DescribedResponse): DescribedResponse {
-  if (one.errors === undefined || other.errors === undefined) throw contradiction(what);
+/** Joins two refusals with one status: their texts, and the headers that they share. Of other responses the later counts. */
+function joined(one: DescribedResponse, other: DescribedResponse): DescribedResponse {
+  if (one.errors === undefined || other.errors === undefined) return other;
   const descriptions = new Set([one.description, other.description].filter((text) => text !== undefined));
   return {
     ...(descriptions.size > 0 && { description: [...descriptions].join('; ') }),
@@ -55,16 +54,12 @@ function joined(what: string, one: DescribedResponse, other: DescribedResponse):
   };
 }
 
-/**
- * Joins the responses of an operation by status, from all plugins' parts.
- * @param operation the operation's name, for the text of the error.
- * @throws Error where two plugins describe one response that cannot be shared.
- */
-export function joinedResponses(operation: string, said: readonly (Responses | undefined)[]): Responses {
+/** Joins the responses of an operation by status, from all plugins' parts. */
+export function joinedResponses(said: readonly (Responses | undefined)[]): Responses {
   const all: Record<string, DescribedResponse> = {};
   for (const [status, other] of said.flatMap((responses = {}) => Object.entries(responses))) {
     const one = all[status];
-    all[status] = one === undefined ? other : joined(`response ${status} of ${operation}`, one, other);
+    all[status] = one === undefined ? other : joined(one, other);
   }
   return all;
 }

@@ -1,4 +1,4 @@
-/** Plugins describe themselves in the OpenAPI document, and contradictions stop the start. */
+/** Plugins describe themselves in the OpenAPI document. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { suite } from '../support/lifetime.ts';
@@ -222,44 +222,19 @@ describe('plugins that describe nothing', () => {
   });
 });
 
-describe('plugins that contradict each other', () => {
+describe('plugins that describe the same name', () => {
   const plugin = (name: string, part: string) =>
     `export default { name: '${name}', openapi: () => (${part}), setup: () => ({}) };`;
-  const route = (path: string, id: string, status = 200) =>
-    `{ routes: [{ method: 'GET', path: '${path}', admit: false, operation: { operationId: '${id}' }, responses: { ${status}: {} } }] }`;
-  const teapot = (member: string) => `{ operation: () => ({ responses: { 418: { ${member} } } }) }`;
-  const contradictions: readonly (readonly [string, string, string, string])[] = [
-    ['a schema', "{ schemas: { S: { type: 'string' } } }", "{ schemas: { S: { type: 'null' } } }", 'schema "S"'],
-    ['an auth type', "{ auth: { t: { title: 'a' } } }", "{ auth: { t: { title: 'b' } } }", 'auth type "t"'],
-    ['a mode', '{ modes: { m: { responses() {} } } }', '{ modes: { m: { responses() {} } } }', 'mode "m"'],
-    ['a route', route('/r', 'one'), route('/r', 'two'), 'operation at /r "get"'],
-    ['an operation ID', route('/r', 'one'), route('/s', 'one'), 'operationId "one"'],
-    [
-      'a parameter',
-      '{ operation: () => ({ parameters: { a: {} } }) }',
-      '{ operation: () => ({ parameters: { a: { type: "string" } } }) }',
-      'parameter of a/e "a"',
-    ],
-    ['a body', teapot("schema: { type: 'string' }"), teapot("errors: ['no']"), 'response 418 of a/e'],
-  ];
-  for (const [what, first, second, named] of contradictions) {
-    it(`about ${what} keep the service from starting`, async (t) => {
-      await assert.rejects(startWith(t, {}, plugin('first', first), plugin('second', second)), {
-        message: `plugin builtin:openapi cannot be set up: the ${named} is described in two ways: the names that plugins describe must differ`,
-      });
-    });
-  }
 
-  it('but two may say the same', async (t) => {
-    const same = "{ schemas: { S: { type: 'string' } } }";
-    const service = await startWith(t, {}, plugin('first', same), plugin('second', same));
-    assert.deepEqual((await describedAt(service)).at('components', 'schemas', 'S'), { type: 'string' });
-  });
-
-  it('or with the service', async (t) => {
-    await assert.rejects(startWith(t, {}, plugin('p', '{ schemas: { Error: {} } }')), {
-      message: /: the schema "Error" is described in two ways: /,
-    });
+  it('have what the later one says published', async (t) => {
+    const part = (type: string) =>
+      `{ schemas: { S: { type: '${type}' } }, operation: () => ({ responses: { 418: { schema: { type: '${type}' } } } }) }`;
+    const service = await startWith(t, {}, plugin('first', part('string')), plugin('second', part('null')));
+    const described = await describedAt(service);
+    assert.deepEqual(described.at('components', 'schemas', 'S'), { type: 'null' });
+    const [path = ''] = Object.keys(Object(described.at('paths')));
+    const content = described.at('paths', path, 'post', 'responses', '418', 'content');
+    assert.deepEqual(content, { 'application/json': { schema: { type: 'null' } } });
   });
 
   it('a description that is no function is an error of the config', async (t) => {
