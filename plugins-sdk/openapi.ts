@@ -116,7 +116,7 @@ export interface DescribedService {
   readonly own: unknown;
 }
 
-/** A plugin's part of the OpenAPI document. No two plugins may claim the same name in it. */
+/** A plugin's part of the OpenAPI document. Of two parts with the same name in them, the later counts. */
 export interface OpenApiPart {
   /** Schema components that its other members refer to. */
   readonly schemas?: Named;
