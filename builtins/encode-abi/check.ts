@@ -9,7 +9,6 @@ import { isInteger, type Lists, multiplierOf } from './plan.ts';
 /** Most paths that a recommendation names. */
 const MOST_NAMED = 3;
 const NO_PARAMETER = 'holds braces that stand for no parameter: they are a part of the name or text';
-const ALONE = 'finds one value at most, which combine leaves as it is: list more paths, or write [*] for all of a list';
 const REFUSE = 'exact: true refuses what would be cut';
 
 /** Checks the encoding of an endpoint. */
@@ -47,7 +46,6 @@ function pathWarnings({ paths = [], combine }: Lists): string[] {
     ...paths.filter(({ text }) => !text.startsWith('$')).map(spelling),
     ...paths.filter(({ hasBraces }) => hasBraces).map(({ text }) => `${text} ${NO_PARAMETER}`),
     ...(several.length === 0 || combine !== undefined ? [] : [ofAll]),
-    ...(combine !== undefined && paths.length === 1 && paths[0]?.definite ? [ALONE] : []),
   ];
 }
 
