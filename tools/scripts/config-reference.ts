@@ -11,7 +11,7 @@ interface Row {
   readonly required: boolean;
   readonly about: string;
   /** The kinds of the mapping that have the key; empty if all have it. */
-  readonly kinds: string[];
+  readonly kinds: unknown[];
 }
 
 /** What is known of the file so far. */
@@ -34,9 +34,7 @@ export function configReference(schema: TSchema): string {
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map(({ key, value, required, ...row }) => {
-    const [first, ...others] = row.kinds;
-    const list = [first, ...others.map((kind) => kind.replace(/^type: /, ''))].map((kind) => `\`${kind}\``).join(', ');
-    const meaning = first === undefined ? row.about : `with ${list}: ${row.about}`;
+    const meaning = row.kinds.length === 0 ? row.about : `with \`type: ${row.kinds.join('`, `')}\`: ${row.about}`;
     const [, about = meaning, fallback] = /^(.*); default (.+)$/.exec(meaning) ?? [];
     const cells = [`\`${key}\``, value, required ? '**required**' : (fallback ?? ''), about];
     return `| ${cells.map((cell) => cell.replace(/[|<]/g, '\\$&')).join(' | ')} |\n`;
@@ -45,7 +43,7 @@ function table(rows: readonly Row[]): string {
 }
 
 /** Describes the keys of a mapping. @param kind the kind of mapping, where there are several at this place. */
-function describe(reference: Reference, title: string, place: string, block: SchemaNode, kind?: string): void {
+function describe(reference: Reference, title: string, place: string, block: SchemaNode, kind?: unknown): void {
   const rows = reference.sections.get(title) ?? [];
   reference.sections.set(title, rows);
   for (const [name, inner] of block.properties) {
@@ -81,32 +79,27 @@ interface Block {
   /** Whether it is an entry of a list. */
   readonly list: boolean;
   /** The kind of the mapping that has these keys, if there are several kinds. */
-  readonly kind?: string;
+  readonly kind?: unknown;
 }
 
 /** Returns the mappings with known keys that a value may be, or that may be items of it. */
 function blocksOf(schema: TSchema): Block[] {
   const options = readSchema(schema).alternatives;
   const mappings = options.filter(isMapping);
-  const here = mappings.map((block) => ({ block, list: false, ...(mappings.length > 1 && { kind: markOf(block) }) }));
-  if (here.length === 0) {
+  if (mappings.length === 0) {
     const items = options.flatMap(({ items: item }) => (item === undefined ? [] : readSchema(item).alternatives));
     return items.filter(isMapping).map((block) => ({ block, list: true }));
   }
-  const tags = mappings.map(({ marks }) => marks.get('type'));
-  if (tags.length === 1 || tags[0] === undefined) return here;
+  const kinds = mappings.flatMap(({ marks }) => marks.get('type') ?? []);
+  if (kinds.length < 2) return mappings.map((block) => ({ block, list: false }));
   // A mapping with only the key that distinguishes the kinds.
-  const type = { enum: tags, description: 'Which kind it is' };
-  return [{ block: readSchema({ required: ['type'], properties: { type } }), list: false }, ...here];
+  const type = { enum: kinds, description: 'Which kind it is' };
+  const choice = readSchema({ required: ['type'], properties: { type } });
+  return [choice, ...mappings].map((block) => ({ block, list: false, kind: block.marks.get('type') }));
 }
 
 function isMapping({ keyword }: SchemaNode): boolean {
   return keyword('properties') !== undefined;
-}
-
-/** Returns the mark that distinguishes a mapping from its alternatives: its type, or its first key. */
-function markOf({ marks, properties }: SchemaNode): string {
-  return marks.has('type') ? `type: ${marks.get('type')}` : ([...properties.keys()][0] ?? '');
 }
 
 function valuesOf(schema: TSchema): string {
