@@ -4,8 +4,9 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { withLifetime } from '../scripts/lifetime.ts';
+import { root } from '../scripts/package/run.ts';
 import { isSlower, median, ratios, spread, table } from './figures.ts';
-import { measure, OTHERS, REQUESTS, root, startFloor, startService, startUpstream, type Turn } from './load.ts';
+import { measure, OTHERS, REQUESTS, startFloor, startService, startUpstream, type Turn } from './load.ts';
 
 /** Measures this build against the floor and the last release; `tools/bench/README.md` says how to read it and how it judges. */
 

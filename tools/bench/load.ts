@@ -1,15 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { stringify } from 'yaml';
 import { listen, urlOf } from '../../lib/http/listen.ts';
 import { folderWith, launch } from '../../test/cli/run.ts';
 import type { Lifetime } from '../../test/support/lifetime.ts';
 import { verifyResponse } from '../../verify/index.ts';
-
-export const root = fileURLToPath(new URL('../..', import.meta.url));
+import { root } from '../scripts/package/run.ts';
 
 /** The CPU core of the measured servers. */
 const SERVER = '0';

@@ -5,12 +5,11 @@ import { composeSchema } from '../../config/index.ts';
 import { compose } from '../../config/schema/compose.ts';
 import { definitions } from '../../service/index.ts';
 import { configReference } from './config-reference.ts';
+import { root } from './package/run.ts';
 import { sdkReference } from './sdk-reference.ts';
 import { stageReference } from './stage-reference.ts';
 
 /** `npm run docs` generates files from the config schema, the table of stages, the SDK's docstrings and the alerts. */
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const SDK = 'docs/sdk.md';
 const PLUGINS = 'docs/plugins.md';

@@ -1,11 +1,9 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { API, type Checker, type Symbol as Declared, SymbolFlags } from 'typescript/unstable/sync';
+import { root } from './package/run.ts';
 
 /** The entries of the SDK that package.json exports for plugins. */
 const ENTRIES = ['index', 'config', 'openapi', 'state', 'signing', 'observe'];
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A name that an entry of the SDK exports. */
 export interface SdkName {

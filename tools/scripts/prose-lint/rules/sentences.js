@@ -4,7 +4,7 @@ const MAX = 25;
 /** "What fails is run again" hides its subject. Questions, sentences with a colon and cells of tables may begin in this way. */
 const HIDDEN_SUBJECT = /^(?:What|Who|Whom)(?:ever)?\b[^:]*\.$/;
 /** Docstrings of types and fields begin with a noun phrase, without a verb. */
-const GENERATED = /docs\/(?:sdk|stages)\.md$/;
+const GENERATED = /docs\/sdk\.md$/;
 
 /** Returns the text of a node. A span of code is one word, and a line break is a space. */
 function nodeText(node) {
