@@ -1,6 +1,6 @@
 import { Charge } from '../../kernel/charge.ts';
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { CallContext, Endpoint, JsonText } from '../../kernel/values.ts';
+import type { CallContext, JsonText } from '../../kernel/values.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import { ContextKey } from '../context-key.ts';
@@ -9,23 +9,6 @@ import { type Memo, memoText } from './memo.ts';
 
 /** Memos as JSON texts, by plugin. An exchange and its forks share a map, so each replaces it instead of changing it. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
-
-/** The part of a context that only the service sees. */
-export interface Inside {
-  readonly endpoint: Endpoint | undefined;
-  /** The JSON text of the plugin's memo of the request, if any. */
-  readonly memo: string | undefined;
-  /** The JSON text that `answer` is parsed from. */
-  readonly answer: string | undefined;
-  /** The values of the plugin's config keys at the endpoint, if a hook was given them. */
-  readonly keys: object | undefined;
-  /** Adds the member `keys`. */
-  setKeys(keys: object): void;
-  /** Replaces a hook's memo by the one that the hook left in another process. */
-  replaceMemo(memo: Memo): void;
-  /** Does work for a hook whose time is not charged to its plugin. */
-  uncharged<T>(work: () => Promise<T>): Promise<T>;
-}
 
 interface Names {
   readonly id: string;
@@ -67,22 +50,28 @@ class Context {
     this.#sent = sent;
   }
 
-  /** Returns the service's part of a context, or `undefined` for any other object. */
-  static insideOf(context: object): Inside | undefined {
+  /** Returns the part of a context that only the service sees, or `undefined` for any other object. */
+  static insideOf(context: object) {
     if (!(#call in context)) return undefined;
     const call = context.#call;
     return {
       endpoint: context.#exchange.resolved,
+      /** The JSON text of the plugin's memo of the request, if any. */
       memo: context.#kept,
+      /** The JSON text that `answer` is parsed from. */
       answer: context.#sent?.json,
+      /** The values of the plugin's config keys at the endpoint, if a hook was given them. */
       keys: context.#keys,
-      setKeys: (keys) => {
+      /** Adds the member `keys`. */
+      setKeys(keys: object): void {
         context.#keys = keys;
       },
-      replaceMemo: (memo) => {
+      /** Replaces a hook's memo by the one that the hook left in another process. */
+      replaceMemo(memo: Memo): void {
         context.#memo = memo;
       },
-      uncharged: (work) => (call instanceof Charge ? call.uncharged(work) : work()),
+      /** Does work for a hook whose time is not charged to its plugin. */
+      uncharged: <T>(work: () => Promise<T>): Promise<T> => (call instanceof Charge ? call.uncharged(work) : work()),
     };
   }
 
