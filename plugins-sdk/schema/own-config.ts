@@ -48,8 +48,7 @@ export function isConfigSchema(value: unknown): value is ConfigSchema {
 }
 
 function isParser(schema: unknown): schema is { parse(value: unknown): unknown } {
-  const canHave = isRecord(schema) || typeof schema === 'function';
-  return canHave && typeof Reflect.get(schema, 'parse') === 'function';
+  return typeof Object(schema).parse === 'function';
 }
 
 function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block) {
