@@ -26,6 +26,8 @@ export interface LoadOptions {
   readonly tree?: Tree;
   /** Plugins' modules by `source`, to use instead of importing them. */
   readonly modules?: ReadonlyMap<string, PluginModule>;
+  /** Called before an operator's plugin is loaded, whose code may block the process. */
+  readonly beforePlugin?: (() => void) | undefined;
   /** The variables for `${VAR}`; the real environment overrides those of a file. */
   readonly env: Environment;
   /** Built-in plugins, in the order in which they are registered. */
@@ -72,9 +74,9 @@ export interface LoadedConfig {
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const tree = options.tree ?? (await readConfigFile(options.file));
   const source = await withMapFiles(interpolate(tree, options.env), dirname(options.file));
-  const { file, builtins, modules } = options;
+  const { file, builtins, modules, beforePlugin } = options;
   const redact = redactor(source.values);
-  const plugins = await loadPlugins({ ...source, file, builtins, modules, redact });
+  const plugins = await loadPlugins({ ...source, file, builtins, modules, beforePlugin, redact });
   const { schema, findings: collisions } = compose(plugins.definitions);
   const view = viewOf(source, schema, dirname(file));
   const { explained, findings: unidentified, uncertain } = identify(plugins.definitions, view);

@@ -51,6 +51,8 @@ interface StartOptions extends ServiceOptions {
   /** The log for what the config is; by default `log`. */
   readonly news?: Log;
   readonly link?: WorkerLink;
+  /** Called once the service listens, so that the start does not wait for a thread, or before an operator's plugin is loaded. */
+  readonly startWatchdog?: () => void;
 }
 
 /**
@@ -58,14 +60,14 @@ interface StartOptions extends ServiceOptions {
  * @throws ConfigErrors and other errors whose message is one clear line per fault.
  */
 export async function startService(options: StartOptions) {
-  const { file, env, log, news = log, link } = options;
+  const { file, env, log, news = log, link, startWatchdog } = options;
   const signers = new Signers(env, log);
   const load = async (variables: Environment, told: Log): Promise<LoadedConfig> => {
     const isTraced = /^(?:debug|trace)$/.test(variables.LOG_LEVEL ?? '');
     const own = definitions(signers, { isJson: log.format === 'json', isTraced });
     // Checked first, so that the error for an unusable proxy does not name the first plugin that reads it.
     proxiesInForce();
-    const loaded = await loadConfig({ file, env: variables, builtins: own });
+    const loaded = await loadConfig({ file, env: variables, builtins: own, beforePlugin: startWatchdog });
     const together: readonly LocatedFinding[] = link === undefined ? [] : checkTogether(loaded);
     for (const { path, message, where } of [...loaded.warnings, ...together])
       told.warn(path === '' ? message : `${path}: ${message}`, where === undefined ? {} : { where });
@@ -86,6 +88,7 @@ export async function startService(options: StartOptions) {
   });
   const url = urlOf(service.http);
   announce(news, url, loaded, signers, stateEngine);
+  startWatchdog?.();
   return {
     url,
     /** The signer of its answers at the start. */

@@ -18,12 +18,19 @@ export function watchdogSeconds({ SERVICE_WATCHDOG: value }: Environment): numbe
 }
 
 /**
- * Starts a thread that ends the process by SIGKILL, with a last line in the log, when its event loop has stopped turning.
- * Such a process answers no request and handles no other signal. Time in which it is stopped or suspended does not count.
- * With a debugger there is no watchdog.
+ * Makes a function that starts the watchdog, once: a thread that ends the process by SIGKILL, with a last line in the log, when
+ * its event loop has stopped turning. Such a process answers no request and handles no other signal. Time in which it is
+ * stopped or suspended does not count. With a debugger there is no watchdog.
  */
-export function startWatchdog(seconds: number, settings: LogSettings, log: ProcessLog): void {
-  if (seconds === 0 || debuggerUrl() !== undefined) return;
+export function watchdogOf(seconds: number, settings: LogSettings, log: ProcessLog): () => void {
+  let isStarted = seconds === 0 || debuggerUrl() !== undefined;
+  return () => {
+    if (!isStarted) startThread(seconds, settings, log);
+    isStarted = true;
+  };
+}
+
+function startThread(seconds: number, settings: LogSettings, log: ProcessLog): void {
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   setInterval(() => Atomics.add(beats, 0, 1), BEAT_INTERVAL_MS).unref();
   let line = '';

@@ -13,7 +13,7 @@ import {
   userPath,
   whereKeyWasSought,
 } from '../../service/surroundings.ts';
-import { startWatchdog, watchdogSeconds } from '../../service/watchdog.ts';
+import { watchdogOf, watchdogSeconds } from '../../service/watchdog.ts';
 import { configuredWorkers, MOST_WORKERS } from '../../service/workers/count.ts';
 import { readWorkerIdentity } from '../../service/workers/link.ts';
 import type { WorkerOptions } from '../../service/workers/worker.ts';
@@ -53,12 +53,11 @@ export async function start(given: Given): Promise<number> {
   if (exposed !== undefined) news.warn(exposed);
   const warn = ({ path, message }: Finding) => news.warn(`${path}: ${message}`);
   doubts.forEach(warn);
-  const seconds = watchdogSeconds(env);
-  const service = { file, env, log, signalled, variables: () => variables(envFile, outside, warn) };
+  const startWatchdog = watchdogOf(watchdogSeconds(env), settings, log);
+  const service = { file, env, log, startWatchdog, signalled, variables: () => variables(envFile, outside, warn) };
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
     if (count > 1) return await supervise(count, service, outside, reload);
-    startWatchdog(seconds, settings, log);
     if (identity === undefined) return await serve(service, reload);
     return await (await import('../../service/workers/worker.ts')).work({ identity, ...service });
   } catch (error) {
@@ -97,9 +96,10 @@ async function supervise(count: number, started: Started, outside: Variables, re
   return primary.run(signalled);
 }
 
-async function serve({ file, env, log, signalled, variables: now }: Started, reload: Reload): Promise<number> {
+async function serve({ signalled, variables: now, ...started }: Started, reload: Reload): Promise<number> {
+  const { log } = started;
   const begin = async () => {
-    const service = await (await import('../../service/index.ts')).startService({ file, env, log });
+    const service = await (await import('../../service/index.ts')).startService(started);
     reload.resolve(() => service.reload(now));
     return service;
   };

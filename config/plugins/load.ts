@@ -50,6 +50,7 @@ interface PluginRequest extends Pick<Interpolated, 'value' | 'references' | 'bar
   readonly file: string;
   /** Plugins' modules by `source`, to use instead of importing them. */
   readonly modules?: ReadonlyMap<string, PluginModule> | undefined;
+  readonly beforePlugin?: (() => void) | undefined;
   readonly builtins: readonly Definition[];
   readonly redact: Redact;
 }
@@ -141,7 +142,8 @@ class Loading {
 
   /** Adds an operator's plugin. @throws PluginProblem, Noted, and any error of the plugin's own code. */
   async #addOperator(entry: PluginEntry, path: string): Promise<void> {
-    const { file, modules } = this.#request;
+    const { file, modules, beforePlugin } = this.#request;
+    beforePlugin?.();
     const { source, isolate = false } = entry;
     const known = modules?.get(source);
     const { url, isPackage } = known === undefined ? resolveSource(source, file) : { url: '', isPackage: false };

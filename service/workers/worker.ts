@@ -12,6 +12,7 @@ import { type FromPrimary, type FromWorker, type WorkerIdentity, workerLink } fr
 export interface WorkerOptions extends ServiceOptions {
   readonly identity: WorkerIdentity;
   readonly log: ProcessLog;
+  readonly startWatchdog: () => void;
   /** Reads the environment variables when a reload begins. */
   readonly variables: ReadVariables;
   /** Resolves with the first signal to end this process. */
@@ -19,7 +20,8 @@ export interface WorkerOptions extends ServiceOptions {
 }
 
 /** Serves as one of several processes, until a signal or until the primary is gone. Resolves with the exit code. */
-export async function work({ identity, file, env, log, variables, signalled }: WorkerOptions): Promise<number> {
+export async function work({ identity, variables, signalled, ...started }: WorkerOptions): Promise<number> {
+  const { log } = started;
   // Only one worker logs the news, which are the same in all workers.
   const newsOf = (isFirst: boolean) => (isFirst ? log : { ...silentLog, error: log.error });
   let isEnding = false;
@@ -29,7 +31,7 @@ export async function work({ identity, file, env, log, variables, signalled }: W
     return isEnding ? undefined : isNew;
   });
   const link = workerLink(identity, ask);
-  const starting = startService({ file, env, log, news: newsOf(identity.number === 1 || identity.restarts > 0), link });
+  const starting = startService({ ...started, news: newsOf(identity.number === 1 || identity.restarts > 0), link });
   // Otherwise node would end the process at once when the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { configText } from './service-config.ts';
 import { postTo, startIn, TIME, urlOf, withPlugin } from './started.ts';
 
 /** A service with a plugin whose hook does something, in the third line of its file, for whoever asks for it. */
@@ -42,6 +43,16 @@ describe('a service whose event loop no longer turns ends with a line that says 
       assert.deepEqual(line, { level: 'error', msg: WHY });
     });
   }
+});
+
+it('a service without plugins of operators is watched, too', async (t) => {
+  const loop = `process.on('SIGUSR2', () => { for (;;); });`;
+  const env = { SERVICE_WATCHDOG: '3', NODE_OPTIONS: '--import ./loop.mjs' };
+  const { child, output, ended } = await startIn(t, { 'c.yaml': configText(), 'loop.mjs': loop }, env);
+  await output(/listening on/);
+  child.kill('SIGUSR2');
+  const { signal, stdout } = await ended;
+  assert.deepEqual([signal, stdout.trimEnd().endsWith(`ERROR ${WHY}`)], ['SIGKILL', true]);
 });
 
 describe('a service goes on', { concurrency: 3 }, () => {
