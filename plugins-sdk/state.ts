@@ -1,14 +1,13 @@
 /** The SDK's entry for plugins whose state outlives reloads or is shared by requests or processes, and for state engines. */
 
 export { BoundedTtlMap } from '../lib/bounded/bounded-ttl-map.ts';
-export { takeFrom } from '../lib/bounded/token-buckets.ts';
+export { type BucketLimit, type Taken, takeFrom } from '../lib/bounded/token-buckets.ts';
 export { randomId } from '../lib/eth/hex.ts';
 export { steadyClock } from '../lib/time.ts';
 export { requireAnswer, type Wanted } from './results/answers.ts';
 export type { Workers } from './services.ts';
 export type { Flight } from './stage-functions.ts';
 export {
-  type BucketLimit,
   type CompareAndSetOptions,
   type Conflict,
   type EngineServices,
@@ -19,7 +18,6 @@ export {
   StateUnavailable,
   StateUnreadable,
   stateEngine,
-  type Taken,
   update,
 } from './state/area.ts';
 export { type DebtLine, Debts } from './state/debts.ts';

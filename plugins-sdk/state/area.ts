@@ -2,8 +2,6 @@ import type { Static, TSchema } from 'typebox';
 import type { BucketLimit, Taken } from '../../lib/bounded/token-buckets.ts';
 import type { Log } from '../log.ts';
 
-export type { BucketLimit, Taken };
-
 /** The value found in place of the expected one; without `value` there was none. */
 export interface Conflict {
   readonly value?: string;
