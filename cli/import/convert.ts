@@ -154,11 +154,7 @@ export class Conversion {
 
   /** Returns an operation's credentials. Those that the API sends for all of its endpoints are added to the API. */
   #schemesOf({ security }: Operation, api: ImportedApi, note: Note): readonly Scheme[] {
-    const schemes = this.#credentials.of(security);
-    if (typeof schemes === 'string') {
-      note('its security', schemes);
-      return [];
-    }
+    const [schemes = []] = unlessInexpressible('its security', false, note, () => this.#credentials.of(security));
     if (schemes.length > 0 && security.length > 1)
       note('its security', 'has several ways, of which the first possible one is taken');
     return schemes.map((scheme) => {

@@ -1,4 +1,5 @@
 import { type ApiDocument, type Block, listOf } from './document.ts';
+import { Inexpressible } from './left-out.ts';
 import { unique, variableOf, wordsOf } from './names.ts';
 
 /** The credentials of a request, as a config sends them. */
@@ -38,14 +39,16 @@ export class Credentials {
   }
 
   /**
-   * Returns the schemes of an operation's first way in that a config can express, or the reason why there is none.
+   * Returns the schemes of an operation's first way in that a config can express.
    * @param requirements the document's list of ways in; each names the schemes that it needs together.
+   * @throws Inexpressible if it can express none of them.
    */
-  of(requirements: readonly unknown[]): readonly Scheme[] | string {
+  of(requirements: readonly unknown[]): readonly Scheme[] {
     const ways = requirements.map((way) => Object.keys(this.#document.block(way)).map((name) => this.#scheme(name)));
     const possible = ways.find((way) => way.every((scheme) => typeof scheme !== 'string'));
-    if (possible !== undefined) return possible.filter((scheme) => typeof scheme !== 'string');
-    return ways.flat().find((scheme) => typeof scheme === 'string') ?? [];
+    const reason = ways.flat().find((scheme) => typeof scheme === 'string');
+    if (possible === undefined && reason !== undefined) throw new Inexpressible(reason);
+    return (possible ?? []).filter((scheme) => typeof scheme !== 'string');
   }
 
   #scheme(name: string): Scheme | string {
