@@ -61,7 +61,9 @@ export class Conversion {
   readonly #options: ImportOptions;
   readonly #credentials: Credentials;
   readonly #name: string;
-  readonly #taken = new Map<string | undefined, Set<string>>();
+  readonly #apiNames = new Set<string>();
+  /** The names of endpoints, by the URL of their API. */
+  readonly #endpointNames = new Map<string, Set<string>>();
 
   /** Converts the whole document. @throws Error for a document of another kind. */
   constructor(tree: Tree, options: ImportOptions) {
@@ -124,7 +126,7 @@ export class Conversion {
       note(`parameter "${name}"`, 'is in several places, which all get the same value');
     const description = summary(block.summary, block.description);
     const endpoint: ImportedEndpoint = {
-      name: this.#unique(name, api.url),
+      name: unique(name, this.#endpointNames.get(api.url) ?? new Set()),
       ...(description === undefined ? {} : { description }),
       path: encoded(path),
       ...(method === 'GET' ? {} : { method }),
@@ -137,17 +139,11 @@ export class Conversion {
     return endpoint;
   }
 
-  /** Returns a unique name, among the endpoints of an API, or among APIs. @param within the API's URL. */
-  #unique(name: string, within?: string): string {
-    const taken = this.#taken.get(within) ?? new Set();
-    this.#taken.set(within, taken);
-    return unique(name, taken);
-  }
-
   #apiAt(url: string): ImportedApi {
     const known = this.apis.find((each) => each.url === url);
     if (known !== undefined) return known;
-    const api = { name: this.#unique(this.#name), url, headers: {}, auth: AUTH, endpoints: [] };
+    const api = { name: unique(this.#name, this.#apiNames), url, headers: {}, auth: AUTH, endpoints: [] };
+    this.#endpointNames.set(url, new Set());
     this.apis.push(api);
     return api;
   }
