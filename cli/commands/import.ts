@@ -12,7 +12,7 @@ import { importDocument } from '../import/index.ts';
 import { leftOutLines } from '../import/left-out.ts';
 import { merge } from '../import/merge.ts';
 import { isUrl, nameOfSource, readDocument } from '../import/read.ts';
-import { fileText } from '../import/write.ts';
+import { emptyText } from '../import/write.ts';
 import { printJson } from '../json-output.ts';
 
 const MAX_CONFIG = 1024 * 1024;
@@ -112,11 +112,10 @@ function nothingIn(tree: Tree, leftOut: readonly string[]): string {
 }
 
 async function configText(imported: Conversion, file = '/config.yaml', before?: string) {
-  const count = imported.apis.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
-  const made = before === undefined ? { text: fileText(imported), added: count, kept: [] } : merge(before, imported);
+  const made = merge(before ?? emptyText(imported), imported);
   if (Buffer.byteLength(made.text) > MAX_CONFIG)
     throw new Error(
-      `the config would be larger than 1 MiB, with ${count} endpoints: choose some with --only and --include`,
+      `the config would be larger than 1 MiB, with ${made.added} endpoints added: choose some with --only and --include`,
     );
   // Loads the new config as the service will, to find faults before it is written.
   await loadConfig({ file, tree: parseConfig(made.text, file), env: {}, builtins: definitions(), allowUnset: true });

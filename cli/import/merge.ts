@@ -36,7 +36,7 @@ export function merge(text: string, imported: Conversion) {
       added += missing.length;
     }
   }
-  return { text: added === 0 ? text : yamlText(document, 0), added, kept };
+  return { text: added === 0 ? text : yamlText(document), added, kept };
 }
 
 /** Keeps numbers as they are written. YAML may read an address as a number, which would lose digits and zeros. */

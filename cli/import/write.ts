@@ -1,8 +1,8 @@
-import { Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from 'yaml';
+import { type Document, isMap, isSeq, Scalar, stringify, visit, type YAMLMap } from 'yaml';
 import { unicodeEscape } from '../../lib/text.ts';
 import type { Conversion, ImportedApi, ImportedEndpoint } from './convert.ts';
 
-/** The most characters of a line. */
+/** The most characters of a parameter's line. */
 const WIDTH = 120;
 /** YAML style. Texts in double quotes are never broken, since their line may be a comment. */
 const STYLE = { singleQuote: true, doubleQuotedMinMultiLineLength: 1e9 } as const;
@@ -13,13 +13,6 @@ const VARIABLE = /(?<!\$)\$\{(\w+)\}/g;
 /** Returns the variables that a text refers to. */
 export function variablesIn(text: string): string[] {
   return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))].sort();
-}
-
-/** Returns the text of a new config file. */
-export function fileText(imported: Conversion): string {
-  const document = new Document({ version: '1.0', apis: [] });
-  for (const api of imported.apis) document.addIn(['apis'], apiNode(document, api, imported));
-  return headOf(imported) + yamlText(document, WIDTH);
 }
 
 /** Makes an item of the list of APIs. */
@@ -48,21 +41,22 @@ function mapOf(document: Document, value: object): YAMLMap {
   return document.createNode(value, { aliasDuplicateObjects: false }) as YAMLMap;
 }
 
-/** Returns a document's text, with characters that control a terminal escaped. @param lineWidth 0: no line is broken. */
-export function yamlText(document: Document, lineWidth: number): string {
+/** Returns a document's text, with characters that control a terminal escaped, and no line broken. */
+export function yamlText(document: Document): string {
   visit(document, {
     Scalar: (_key, node) => {
       if (typeof node.value === 'string' && node.value.search(OBEYED) !== -1) node.type = Scalar.QUOTE_DOUBLE;
     },
   });
-  return shown(document.toString({ ...STYLE, lineWidth }));
+  return shown(document.toString({ ...STYLE, lineWidth: 0 }));
 }
 
 function shown(text: string): string {
   return text.replace(OBEYED, unicodeEscape);
 }
 
-function headOf({ title, apis, remarks }: Conversion): string {
+/** Returns a config without APIs, with notes on an import at its head. */
+export function emptyText({ title, apis, remarks }: Conversion): string {
   const variables = variablesIn(JSON.stringify(apis));
   const lines = [
     `${title}, from its OpenAPI document. An endpoint signs the whole answer until it has an encoding:`,
@@ -70,7 +64,7 @@ function headOf({ title, apis, remarks }: Conversion): string {
     ...(variables.length === 0 ? [] : [`Variables: ${variables.join(', ')}`]),
     ...[...remarks].map((remark) => `Note: ${remark}`),
   ];
-  return shown(lines.map((line) => `# ${line}\n`).join(''));
+  return shown(`${lines.map((line) => `# ${line}\n`).join('')}version: '1.0'\napis: []\n`);
 }
 
 /** Puts a parameter on one line, unless that is too long. */

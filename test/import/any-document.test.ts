@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { nameOf, unique } from '../../cli/import/names.ts';
-import { fileText } from '../../cli/import/write.ts';
 import { ConfigErrors } from '../../config/index.ts';
 import { anyCharacter } from '../support/any-character.ts';
-import { api, imported, json, loaded } from './documents.ts';
+import { api, fileText, imported, json, loaded } from './documents.ts';
 
 describe('of any document', () => {
   const word = fc.oneof(

@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { importDocument } from '../../cli/import/index.ts';
 import { readDocument } from '../../cli/import/read.ts';
-import { fileText } from '../../cli/import/write.ts';
 import type { Tree } from '../../config/yaml.ts';
 import { PACKAGE_ROOT } from '../cli/run.ts';
-import { loaded } from './documents.ts';
+import { fileText, loaded } from './documents.ts';
 
 const folder = process.env.OPENAPI_DOCUMENTS ?? join(PACKAGE_ROOT, 'node_modules/@readme/oas-examples');
 const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(

@@ -1,4 +1,7 @@
+import type { Conversion } from '../../cli/import/convert.ts';
 import { importDocument } from '../../cli/import/index.ts';
+import { merge } from '../../cli/import/merge.ts';
+import { emptyText } from '../../cli/import/write.ts';
 import { loadConfig } from '../../config/index.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
 import { definitions } from '../../service/index.ts';
@@ -6,6 +9,8 @@ import { definitions } from '../../service/index.ts';
 const builtins = definitions();
 const wants = () => true;
 export const imported = (tree: Tree) => importDocument(tree, { wants });
+
+export const fileText = (made: Conversion) => merge(emptyText(made), made).text;
 
 export const api = (paths: object, more: object = {}) => ({
   ...{ openapi: '3.0.0', info: { title: 'T', version: '1' }, servers: [{ url: 'https://t.example' }], paths },

@@ -5,9 +5,8 @@ import fc from 'fast-check';
 import { parse } from 'yaml';
 import { merge } from '../../cli/import/merge.ts';
 import { variableOf } from '../../cli/import/names.ts';
-import { fileText } from '../../cli/import/write.ts';
 import { folderWith, runCli } from '../cli/run.ts';
-import { api, get, imported, json, loaded } from './documents.ts';
+import { api, fileText, get, imported, json, loaded } from './documents.ts';
 
 describe('a hostile document', () => {
   it('prints nothing that a terminal obeys, and means the same', async (t) => {

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { readDocument } from '../../cli/import/read.ts';
-import { fileText } from '../../cli/import/write.ts';
 import type { Tree } from '../../config/yaml.ts';
 import { folderWith, runCli } from '../cli/run.ts';
-import { api, get, imported, json, loaded } from './documents.ts';
+import { api, fileText, get, imported, json, loaded } from './documents.ts';
 
 /** What is left out, and the endpoints. */
 async function outcome(tree: Tree) {
