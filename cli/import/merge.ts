@@ -19,22 +19,18 @@ export function merge(text: string, imported: Conversion) {
   const kept: string[] = [];
   let added = 0;
   for (const api of imported.apis) {
-    const block = blocks.find((each) => String(each.get('url')).replace(/\/$/, '') === api.url);
-    if (block === undefined && names.has(api.name.toLowerCase()))
+    const known = blocks.find((each) => String(each.get('url')).replace(/\/$/, '') === api.url);
+    if (known === undefined && names.has(api.name.toLowerCase()))
       throw new Error(
         `the API ${api.name} has another URL than ${api.url}: give it with --url where it is the same API`,
       );
-    if (block === undefined) {
-      kept.push(...sharedSecrets(api, text));
-      apis.add(apiNode(document, api, imported));
-      added += api.endpoints.length;
-    } else {
-      const endpoints = listOf(block.get('endpoints'), `endpoints of ${block.get('name')}`);
-      kept.push(...differences(block, api));
-      const missing = withoutKnown(endpoints, api.endpoints);
-      for (const endpoint of missing) endpoints.add(endpointNode(document, endpoint, imported));
-      added += missing.length;
-    }
+    kept.push(...(known === undefined ? sharedSecrets(api, text) : differences(known, api)));
+    const block = known ?? apiNode(document, api);
+    if (known === undefined) apis.add(block);
+    const endpoints = listOf(block.get('endpoints'), `endpoints of ${block.get('name')}`);
+    const missing = withoutKnown(endpoints, api.endpoints);
+    for (const endpoint of missing) endpoints.add(endpointNode(document, endpoint, imported));
+    added += missing.length;
   }
   return { text: added === 0 ? text : yamlText(document), added, kept };
 }

@@ -15,14 +15,12 @@ export function variablesIn(text: string): string[] {
   return [...new Set([...text.matchAll(VARIABLE)].map(([, name = '']) => name))].sort();
 }
 
-/** Makes an item of the list of APIs. */
-export function apiNode(document: Document, api: ImportedApi, imported: Conversion): YAMLMap {
-  const { name, url, headers, oauth2, auth, endpoints } = api;
+/** Makes an item of the list of APIs, without endpoints. */
+export function apiNode(document: Document, { name, url, headers, oauth2, auth }: ImportedApi): YAMLMap {
   const credentials = { ...(Object.keys(headers).length > 0 && { headers }), ...(oauth2 && { oauth2 }) };
   const node = mapOf(document, { name, url, ...credentials, auth, endpoints: [] });
   const ways = node.get('auth');
   if (isMap(ways)) ways.flow = true;
-  for (const endpoint of endpoints) node.addIn(['endpoints'], endpointNode(document, endpoint, imported));
   return node;
 }
 
