@@ -65,6 +65,9 @@ export class Conversion {
   /** The names of endpoints, by the URL of their API. */
   readonly #endpointNames = new Map<string, Set<string>>();
 
+  /** Notes a whole operation, or all of a path. */
+  readonly #fail: Note = (at, reason) => this.leftOut.push({ at, reason });
+
   /** Converts the whole document. @throws Error for a document of another kind. */
   constructor(tree: Tree, options: ImportOptions) {
     const document = new ApiDocument(tree);
@@ -74,12 +77,7 @@ export class Conversion {
     this.title = summary(title) ?? 'an API';
     this.#name = nameOf(String(title ?? '').toLowerCase(), 'api');
     this.#credentials = new Credentials(document, this.#name);
-    for (const operation of document.operations((at, error) => this.#fail(at, error))) this.#add(operation);
-  }
-
-  #fail(at: string, error: unknown): void {
-    if (!(error instanceof Inexpressible)) throw error;
-    this.leftOut.push({ at, reason: error.message });
+    for (const operation of document.operations(this.#fail)) this.#add(operation);
   }
 
   #add(operation: Operation): void {
@@ -87,17 +85,14 @@ export class Conversion {
     const operationId = typeof block.operationId === 'string' ? block.operationId : '';
     const name = nameOf(operationId, nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'));
     if (!this.#options.wants(method, path, name)) return;
-    const at = `${method} ${path}`;
-    try {
+    unlessInexpressible(`${method} ${path}`, false, this.#fail, () => {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
       const api = this.#apiAt(this.#urlOf(operation));
       // The draft keeps an operation that is left out from adding its credentials to the API.
       const draft = { ...api, headers: { ...api.headers } };
       const endpoint = this.#endpoint(operation, name, draft);
       Object.assign(api, draft).endpoints.push(endpoint);
-    } catch (error) {
-      this.#fail(at, error);
-    }
+    });
   }
 
   #endpoint(operation: Operation, name: string, api: ImportedApi): ImportedEndpoint {

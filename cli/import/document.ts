@@ -1,6 +1,6 @@
 import querystring from 'node:querystring';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
-import { Inexpressible } from './left-out.ts';
+import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
 import { literals } from './text.ts';
 
 /** A mapping of a document. */
@@ -77,22 +77,20 @@ export class ApiDocument {
     return Object.assign({}, ...blocks.toReversed(), own);
   }
 
-  /** Returns all operations in the document's order. @param failed called for paths that cannot be read. */
-  operations(failed: (at: string, error: unknown) => void): Operation[] {
-    return Object.entries(this.block(this.root.paths)).flatMap(([path, value]) => {
-      if (path.startsWith('x-')) return [];
-      try {
-        const item = this.block(value);
-        const own = Object.entries(item).filter(([method]) => METHODS.has(method));
-        // Since OpenAPI 3.2, a path may have methods of any name.
-        return [...own, ...Object.entries(this.block(item.additionalOperations))].flatMap(([method, block]) =>
-          isRecord(block) ? [this.#operation(method.toUpperCase(), path, block, item)] : [],
-        );
-      } catch (error) {
-        failed(path, error);
-        return [];
-      }
-    });
+  /** Returns all operations in the document's order. @param fail notes the paths that cannot be read. */
+  operations(fail: Note): Operation[] {
+    const paths = Object.entries(this.block(this.root.paths)).filter(([path]) => !path.startsWith('x-'));
+    return paths.flatMap(([path, item]) =>
+      unlessInexpressible(path, false, fail, () => this.#operationsAt(path, this.block(item))).flat(),
+    );
+  }
+
+  #operationsAt(path: string, item: Block): Operation[] {
+    const own = Object.entries(item).filter(([method]) => METHODS.has(method));
+    // Since OpenAPI 3.2, a path may have methods of any name.
+    return [...own, ...Object.entries(this.block(item.additionalOperations))].flatMap(([method, block]) =>
+      isRecord(block) ? [this.#operation(method.toUpperCase(), path, block, item)] : [],
+    );
   }
 
   #operation(method: string, path: string, block: Block, item: Block): Operation {

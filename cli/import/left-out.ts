@@ -10,12 +10,12 @@ export interface LeftOut {
   readonly reason: string;
 }
 
-/** Notes a part of an operation that differs from the document, with the reason. */
+/** Notes what a config has not, or has in another form, with the reason. */
 export type Note = (what: string, reason: string) => void;
 
 /**
- * Makes a parameter. If no config can express it, returns none and notes the reason.
- * @throws Inexpressible for a required one, since without it the operation would do something else.
+ * Makes a part of a config. If no config can express it, returns none and notes the reason.
+ * @throws Inexpressible for a required part, since without it the operation would do something else.
  */
 export function unlessInexpressible<T>(what: string, isRequired: boolean, note: Note, make: () => T): T[] {
   try {
