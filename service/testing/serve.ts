@@ -74,20 +74,17 @@ function asked(
 
 /** Returns the config with an entry for the plugin under test, after the other plugins. */
 function configWith(given: ServiceConfig, source: string, { budget, config: own }: ServedPlugin): ServiceConfig {
-  const config: unknown = JSON.parse(JSON.stringify({ version: '1.0', ...given }));
-  if (!isRecord(config)) throw new TypeError('harness.serve takes a config, an object');
-  const { settings = {}, server = {} } = config;
-  const { plugins = [] } = isRecord(settings) ? settings : {};
-  // The schema reports the fault.
-  if (!isRecord(settings) || !Array.isArray(plugins)) return config;
+  const { settings = {}, server = {} } = given;
+  const plugins = isRecord(settings) ? (settings.plugins ?? []) : undefined;
   const entry = { source, timeout: budget === 'none' ? undefined : budget, config: own };
-  // Within one process no client needs time to notice the stop.
-  const quick = isRecord(server) ? { drainDelay: 0, ...server } : server;
-  return {
-    ...config,
-    server: quick,
-    settings: { ...settings, plugins: [...plugins, JSON.parse(JSON.stringify(entry))] },
+  const config = {
+    version: '1.0',
+    ...given,
+    // Within one process no client needs time to notice the stop. The schema reports the faults of other values.
+    server: isRecord(server) ? { drainDelay: 0, ...server } : server,
+    settings: Array.isArray(plugins) ? { ...Object(settings), plugins: [...plugins, entry] } : settings,
   };
+  return JSON.parse(JSON.stringify(config));
 }
 
 function withKey(env: Readonly<Record<string, string | undefined>> = {}): Readonly<Record<string, string | undefined>> {
