@@ -160,7 +160,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 13857 },
   cli: { lines: 2740 },
   verify: { lines: 1400 },
-  tools: { lines: 1080 },
+  tools: { lines: 1075 },
   test: { lines: 60_032 },
 };
 

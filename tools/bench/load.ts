@@ -2,7 +2,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import autocannon from 'autocannon';
-import { stringify } from 'yaml';
 import { listen, urlOf } from '../../lib/http/listen.ts';
 import { folderWith, launch } from '../../test/cli/run.ts';
 import type { Lifetime } from '../../test/support/lifetime.ts';
@@ -80,7 +79,7 @@ export async function startService(lifetime: Lifetime, upstream: string, dist: s
     { name: 'cached', path: '/small/kept', parameters, encoding, cache: { maxAge: 3_600_000 } },
     ...Array.from({ length: more }, (_, i) => ({ name: `e${i}`, path: `/e/${i}`, parameters, encoding })),
   ];
-  const config = stringify({
+  const config = JSON.stringify({
     version: '1.0',
     server: { port: 0, rateLimit: { max: 1_000_000_000, headers: false } },
     apis: [{ name: 'bench', url: upstream, auth: { type: 'apiKey', keys: ['benchmark-key-of-16'] }, endpoints }],

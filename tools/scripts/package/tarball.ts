@@ -13,11 +13,8 @@ const TO_SOURCES = /\/\/# sourceMappingURL=|(?:from |import\()['"]\.[^'"]*\.ts['
 
 /** Packs a built package into another folder, and checks the content. @returns the path of the tarball. */
 export async function tarballOf(built: string, into: string): Promise<string> {
-  const printed: unknown = JSON.parse(run(built, 'npm', 'pack', '--json', '--pack-destination', into));
-  // npm prints a list, or an object by package name.
-  const [packed] = Object.values(Object(printed)) as { filename: string; files: { path: string }[] }[];
-  const { filename, files } = packed ?? fail('npm packed nothing');
-  const names = files.map(({ path }) => path);
+  const tarball = join(into, run(built, 'npm', 'pack', '--silent', '--pack-destination', into).trim());
+  const names = run(into, 'tar', '-tzf', tarball).match(/(?<=^package\/).+$/gm) ?? [];
   const text = (name: string) => readFileSync(join(built, name), 'utf8');
   const own = names.filter((name) => !RAW.test(name));
   const odd = own.filter((name) => ODD.test(name));
@@ -26,7 +23,6 @@ export async function tarballOf(built: string, into: string): Promise<string> {
   assert.deepEqual(broken, [], 'refers to sources that are not there');
   const links = names.filter((name) => name.endsWith('.md')).flatMap((name) => brokenLinks(name, names, text));
   assert.deepEqual(links, [], 'links lead out of the package or nowhere');
-  const tarball = join(into, filename);
   if (own.some((name) => name.endsWith('.js'))) await lint(tarball);
   return tarball;
 }
