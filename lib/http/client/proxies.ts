@@ -20,13 +20,13 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:
  * @throws Error naming a variable whose value is no HTTP proxy. The value is not shown: it may hold a password.
  */
 export function proxiesIn(variables: Variables) {
-  const found = ['http', 'https'].flatMap((scheme) => {
+  const byProtocol = new Map<string, HttpProxy>();
+  for (const scheme of ['http', 'https']) {
     const proxy = proxyOf(variables, `${scheme}_proxy`);
-    return proxy === undefined ? [] : [[`${scheme}:`, proxy] as const];
-  });
-  const byProtocol = new Map<string, HttpProxy>(found);
-  const [, list = ''] = firstOf(variables, 'no_proxy') ?? [];
-  const exceptions = list.split(/[\s,]+/).flatMap((text) => (text === '' ? [] : [exceptionOf(text)]));
+    if (proxy !== undefined) byProtocol.set(`${scheme}:`, proxy);
+  }
+  const list = variables.no_proxy ?? variables.NO_PROXY ?? '';
+  const exceptions = (list.match(/[^\s,]+/g) ?? []).map(exceptionOf);
   return {
     /** Returns the proxy of a request; none for a server on this machine, whatever the variables say. */
     of({ protocol, hostname, port }: URL): HttpProxy | undefined {
@@ -37,7 +37,8 @@ export function proxiesIn(variables: Variables) {
       return exceptions.some((holds) => holds(host, port || DEFAULT_PORTS[protocol])) ? undefined : proxy;
     },
     /** Lines for the log, without credentials: one for each protocol that has a proxy. */
-    lines: found.map(
+    lines: Array.from(
+      byProtocol,
       ([protocol, { url, variable }]) => `${protocol}// is asked for through the proxy ${url.origin} (${variable})`,
     ),
   };
@@ -63,14 +64,10 @@ function networkOf(text: string): Exception {
   return (host) => isIP(host) !== 0 && ipaddr.subnetMatch(ipaddr.parse(host), ranges, 'other') === 'covered';
 }
 
-function firstOf(variables: Variables, name: string): readonly [name: string, value: string] | undefined {
-  const found = [name, name.toUpperCase()].find((candidate) => variables[candidate] !== undefined);
-  return found === undefined ? undefined : [found, variables[found] ?? ''];
-}
-
 function proxyOf(variables: Variables, name: string): HttpProxy | undefined {
-  const [variable, value] = firstOf(variables, name) ?? [];
-  if (variable === undefined || !value) return undefined;
+  const variable = variables[name] === undefined ? name.toUpperCase() : name;
+  const value = variables[variable];
+  if (!value) return undefined;
   try {
     const { url, headers } = httpTarget(/^[a-z][a-z\d+.-]*:\/\//i.test(value) ? value : `http://${value}`);
     if (!Object.hasOwn(DEFAULT_PORTS, url.protocol)) throw new Error('another protocol');
