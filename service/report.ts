@@ -48,11 +48,11 @@ function warnOfPublicKeys(log: Log, loaded: LoadedConfig, signers: Signers): voi
 /** Logs what a service does, at its start: its address, signers, state engine, proxies and endpoints. */
 export function announce(log: Log, url: string, loaded: LoadedConfig, signers: Signers, state?: StateClient): void {
   const backend = signers.ownKey(loaded.config)?.backend;
+  warnOfPublicKeys(log, loaded, signers);
   log.info(`listening on ${url}`);
   const { current, next } = signers.inUse(loaded.config) ?? {};
   log.info(`signer ${signerAddressOf(loaded)}`, backend ? { backend } : current && { type: current.type });
   if (next !== undefined) log.info(`next signer ${next.signer.address}`, { type: next.type });
-  warnOfPublicKeys(log, loaded, signers);
   if (backend === 'ethers') log.warn('secp256k1 cannot be loaded: signing is several times slower');
   if (state !== undefined) log.info(`state is kept by the engine "${state.engine}"`);
   for (const line of proxiesInForce().lines) log.info(line);
