@@ -1,5 +1,5 @@
 import type { Responses } from '../../plugins-sdk/openapi.ts';
-import { failed } from '../shared/upstream.ts';
+import { failed, mayRetryAfter } from '../shared/upstream.ts';
 import { busy } from './slots.ts';
 
 /** The failures of every endpoint. */
@@ -7,13 +7,7 @@ export const failures: Responses = {
   502: {
     description: 'The upstream gave no answer that can be signed',
     errors: [failed('', 'body').message],
-    headers: {
-      'Retry-After': {
-        description: 'Seconds that the upstream wants to be left alone, where it says so',
-        required: false,
-        schema: { type: 'integer' },
-      },
-    },
+    headers: mayRetryAfter('Seconds that the upstream wants to be left alone, where it says so'),
   },
   503: { description: 'Too many upstream calls at once', errors: [busy('').message] },
 };

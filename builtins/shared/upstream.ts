@@ -56,10 +56,14 @@ export function unavailable(reason: string, milliseconds: number): Refusal {
 
 const { message: SPARED } = unavailable('', 0);
 
+/** Describes a `Retry-After` that a response may have. */
+export function mayRetryAfter(description: string) {
+  return { 'Retry-After': { description, required: false, schema: { type: 'integer' } } };
+}
+
 /** Describes that refusal for the OpenAPI document. @param description when it happens. */
 export function describeUnavailable(description: string): Responses {
-  const retryAfter = { description: 'Seconds until it is asked again', required: false, schema: { type: 'integer' } };
-  return { 503: { description, errors: [SPARED], headers: { 'Retry-After': retryAfter } } };
+  return { 503: { description, errors: [SPARED], headers: mayRetryAfter('Seconds until it is asked again') } };
 }
 
 /** Returns whether nothing reached the upstream, so that the request can be sent elsewhere, whatever its method. */
