@@ -36,7 +36,7 @@ export function normalizeAddress(ip: string): string {
 /**
  * Returns the client's address: the socket's, or the one that a trusted proxy reports in `X-Forwarded-For`.
  *
- * Entries are separated by commas; white space round an entry is dropped, and so is a port
+ * Entries are separated by commas; white space and double quotes round an entry are dropped, and so is a port
  * (`1.2.3.4:555`, `[2001:db8::1]:443`). IPv6 without brackets is read as an address without a port. Every place
  * between two commas counts as an entry, also an empty one or a word such as `unknown`.
  *
@@ -80,7 +80,7 @@ function chooseEntry(header: string, trust: boolean | number): string | undefine
 }
 
 function parseEntry(entry: string): string | undefined {
-  const text = entry.trim();
+  const text = entry.trim().replace(/^"(.*)"$/, '$1');
   const host = BRACKETED_IPV6.exec(text)?.[1];
   if (host !== undefined) return isIPv6(host) ? parseAddress(host) : undefined;
   return parseAddress(IPV4_WITH_PORT.exec(text)?.[1] ?? text);
