@@ -36,7 +36,7 @@ export interface CompiledPath {
 
 const MAX_REQUESTER_PATH = 512;
 /** Matches syntax that only operators may use. */
-const SCRIPT = /[(?^~`]/;
+const SCRIPT = /[()?^~`]/;
 /** Matches a slice of the last element alone. */
 const LAST = /^-1:(?::1?)?$/;
 /** Matches a name that looks like the index of an element. */

@@ -92,7 +92,8 @@ class BoundedLibrary extends JSONPathClass {
     this.#spend(TRACE_STEPS);
     const [[selector], value, path, parent, parentName] = step;
     if (Array.isArray(selector)) return selector.flatMap((one) => this.#traceAs(one, step));
-    if (typeof selector !== 'string' || !selector.startsWith('(')) return super._trace(...step);
+    // The library's eighth argument, set behind `*`, would let a member win that is spelt like the token, quotes included.
+    if (typeof selector !== 'string' || !selector.startsWith('(')) return super._trace(...(step.slice(0, 7) as Trace));
     // A script's result is a name, never a selector.
     const name = this._eval(selector, value, path.at(-1) ?? '$', path.slice(0, -1), parent, parentName);
     const isName = typeof name === 'string' || typeof name === 'number';

@@ -100,6 +100,11 @@ describe('what is no path', () => {
     assert.equal(operatorFirst(`$.${'a'.repeat(5000)}`), undefined);
   });
 
+  it('an error shows nothing of what a requester wrote', () => {
+    const message = 'filters, scripts, type selectors, "^", "~" and "`" are not allowed';
+    assert.throws(() => first('$[[my-secret-text))]'), new PathError(message));
+  });
+
   for (const path of CASES.forOperators) {
     it(`a requester may not use ${path}`, () => {
       const message = 'filters, scripts, type selectors, "^", "~" and "`" are not allowed';
@@ -146,6 +151,14 @@ describe("operators' filters", () => {
       assert.deepEqual(operatorFirst('$[(@.name)]', { name, [name]: 7 }), { value: 7, location: [name] });
     }
     assert.deepEqual(operatorFirst('$.list[(@.length-1)]', { list: [1, 2] }), { value: 2, location: ['list', 1] });
+  });
+
+  it('takes no name of the document for what the path says behind a wildcard', () => {
+    const trades = [{ "'price'": 999, price: 10 }];
+    for (const path of ['$[*].price', '$.*.price', "$[*]['price']", '$[?(@)].price', '$[0:1].price'])
+      assert.deepEqual(operatorFirst(path, trades), { value: 10, location: [0, 'price'] }, path);
+    assert.equal(operatorFirst('$[*].price', [{ "'price'": 999 }]), undefined);
+    assert.equal(operatorFirst('$[*][0:1].b', [{ '0:1': { b: 1 } }]), undefined);
   });
 
   it('has no other extension of the library', () => {
