@@ -1,11 +1,11 @@
-import { type Decimal, decimalOf } from '../shared/decimal.ts';
+import { compareDecimals, type Decimal, decimalOf } from '../shared/decimal.ts';
 
 /** Select the numbers of a sorted list that count. The signed value is their sum, divided by their count. */
 const COUNTED = {
-  mean: (all: readonly bigint[]) => all,
-  median: (all: readonly bigint[]) => all.slice((all.length - 1) >> 1, (all.length >> 1) + 1),
-  min: (all: readonly bigint[]) => all.slice(0, 1),
-  max: (all: readonly bigint[]) => all.slice(-1),
+  mean: (all: readonly Decimal[]) => all,
+  median: (all: readonly Decimal[]) => all.slice((all.length - 1) >> 1, (all.length >> 1) + 1),
+  min: (all: readonly Decimal[]) => all.slice(0, 1),
+  max: (all: readonly Decimal[]) => all.slice(-1),
 };
 /** The ways to make one number of several. */
 export type Combine = keyof typeof COUNTED;
@@ -27,11 +27,15 @@ export function combined(decimals: readonly Decimal[], combine: Combine): Quotie
     most = Math.max(most, exponent + digits.length);
   }
   if (most - least > MOST_PLACES) return undefined;
-  const integers = decimals.map(({ negative, digits, exponent }) => {
-    const magnitude = BigInt(digits) * 10n ** BigInt(exponent - least);
-    return negative ? -magnitude : magnitude;
-  });
-  const counted = COUNTED[combine](integers.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
-  const sum = decimalOf(counted.reduce((total, each) => total + each, 0n));
+  const counted = COUNTED[combine](decimals.toSorted(compareDecimals));
+  // Each exponent is expanded once, since an expansion may cost thousands of digits.
+  const sums = new Map<number, bigint>();
+  for (const { negative, digits, exponent } of counted) {
+    const integer = BigInt(negative ? `-${digits}` : digits);
+    sums.set(exponent, (sums.get(exponent) ?? 0n) + integer);
+  }
+  let total = 0n;
+  for (const [exponent, sum] of sums) total += sum * 10n ** BigInt(exponent - least);
+  const sum = decimalOf(total);
   return { sum: { ...sum, exponent: sum.exponent + least }, count: BigInt(counted.length) };
 }
