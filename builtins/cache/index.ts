@@ -86,8 +86,8 @@ function notingOn(exchange: Exchange): Note {
 
 /** Milliseconds for which this process keeps an answer of another one: only the engine knows exactly when it expires. */
 const BORROWED_MS = 1000;
-/** Milliseconds of the budget beyond the longest wait for other processes. */
-const MARGIN_MS = 1000;
+/** Milliseconds of the budget beyond the longest wait for other processes: five commands of an engine that is slow. */
+const MARGIN_MS = 4000;
 
 interface Cache {
   readonly entries: CacheEntries<SignedResponse>;

@@ -83,13 +83,15 @@ export class ReplicaAnswers {
 
   async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
     const limits = { [`bytes for ${maxAge} ms`]: { max: MOST_BYTES, window: maxAge } };
-    if (!(await takeRoom(this.#area, limits, json.length))) return;
-    await this.#area.compareAndSet(key, undefined, `${this.#service.now()} ${json}`, { ttl: maxAge });
+    const text = `${this.#service.now()} ${json}`;
+    if (!(await takeRoom(this.#area, limits, Buffer.byteLength(key + text)))) return;
+    await this.#area.compareAndSet(key, undefined, text, { ttl: maxAge });
   }
 
   /**
    * Reads a stored answer. Its age is estimated by its maker's clock, which may differ from this one; the engine's clock decides
-   * when it expires. An answer to another question, or from this clock's future, is ignored.
+   * when it expires. An answer of another endpoint or signer, by its receipt to another question, or from this clock's future is
+   * ignored.
    */
   #found(text: string | undefined, maxAge: number, wanted: Wanted): Search['found'] {
     if (text === undefined) return undefined;

@@ -28,5 +28,5 @@ export function hit(milliseconds: number): Headers {
 
 /** Returns the headers of an expired answer, for lack of a new one. @param milliseconds since it expired. */
 export function stale(milliseconds: number, detail: 'stale-if-error' | 'stale-while-revalidate'): Headers {
-  return statusOf(`hit; ttl=-${Math.max(0, Math.ceil(milliseconds / 1000))}; detail=${detail}`);
+  return statusOf(`hit; ttl=${-Math.max(0, Math.ceil(milliseconds / 1000)) || 0}; detail=${detail}`);
 }
