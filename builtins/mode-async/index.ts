@@ -1,4 +1,5 @@
 import { errorText } from '../../lib/text.ts';
+import { type EndpointDraft, type Finding, keys, warning } from '../../plugins-sdk/config.ts';
 import {
   answerHeaders,
   definePlugin,
@@ -15,7 +16,7 @@ import {
 import { randomId, StateKey, StateUnavailable } from '../../plugins-sdk/state.ts';
 import { describeAsync } from './openapi.ts';
 import { SharedRecords } from './shared-records.ts';
-import { type AsyncRecord, AsyncStore, type Ended } from './store.ts';
+import { type AsyncRecord, AsyncStore, type Ended, UNFINISHED_TTL_MS } from './store.ts';
 
 /** Kept in this process, or for all processes: await what their methods return. */
 type Records = AsyncStore<SignedResponse> | SharedRecords;
@@ -33,6 +34,7 @@ function shownAs(requestId: string, status: AsyncRecord<unknown>['status']) {
   return { requestId, status, pollUrl: `/requests/${requestId}` };
 }
 
+const LATE = 'the answer of an async request is lost: it came after ten minutes, when its record had ended';
 const LOST = 'the answer of an async request is lost: its engine was away for too long';
 
 /** Runs the rest of a request, detached from its client, and returns how it ended. */
@@ -56,7 +58,8 @@ async function finish(store: Records, id: string, run: Run, exchange: Exchange, 
   const written = debts.owe({ message: LOST, fields: { requestId } });
   try {
     await processing;
-    await store.end(id, end);
+    const isWritten = await store.end(id, end);
+    if (!isWritten && end.status === 'complete') log.error(LATE, { requestId });
   } catch (error) {
     log.error(LOST, { requestId, error: errorText(error) });
   } finally {
@@ -94,11 +97,19 @@ function presentTo(store: Records, told: Told) {
   };
 }
 
+const DROPPED = 'drops the answer of an API that takes 10 minutes, which apis[].timeout allows';
+
+function check({ mode, path, ...endpoint }: EndpointDraft): Finding[] {
+  const isLate = mode === 'async' && (keys.timeout.of(endpoint) ?? 0) >= UNFINISHED_TTL_MS;
+  return isLate ? [warning(`${path}.mode`, DROPPED)] : [];
+}
+
 /** The mode `async`: 202 at once, the signed answer by polling `GET /requests/{requestId}`. */
 export const modeAsync = definePlugin({
   name: 'mode-async',
   modes: ['async'],
   requiresSharedState: { modes: ['async'] },
+  check: ({ endpoints }) => endpoints.flatMap(check),
   openapi: describeAsync,
   setup(services) {
     const { meters, states, stateEngine, node } = services;

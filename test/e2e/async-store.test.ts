@@ -4,7 +4,8 @@ import { describe, it } from 'node:test';
 import { modeAsync } from '../../builtins/mode-async/index.ts';
 import { AsyncStore } from '../../builtins/mode-async/store.ts';
 import { deferred } from '../../lib/time.ts';
-import { Refusal } from '../../plugins-sdk/index.ts';
+import { Refusal, type SignedResponse } from '../../plugins-sdk/index.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
 import type { SharedState } from '../../plugins-sdk/state/area.ts';
 import { Debts } from '../../plugins-sdk/state/debts.ts';
 import { MemoryArea } from '../../plugins-sdk/state/memory-area.ts';
@@ -118,6 +119,22 @@ describe('async records whose time is over', () => {
     assertKept(3);
     t.mock.timers.tick(1);
     assertKept(1);
+  });
+});
+
+describe('an async answer that comes after its record has ended', () => {
+  it('is logged as lost, since it may be paid for', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const lines: string[] = [];
+    const log = { ...silentLog, error: (message: string) => void lines.push(message) };
+    const { promise, resolve } = deferred<SignedResponse>();
+    const harness = await testPlugin(modeAsync, { services: { log } });
+    await harness.run('present', { variant: 'async', run: () => promise });
+    t.mock.timers.tick(10 * MINUTE);
+    resolve({ json: '{}', with: () => ({ json: '{}' }) });
+    await new Promise(setImmediate);
+    const why = 'the answer of an async request is lost: it came after ten minutes, when its record had ended';
+    assert.deepEqual(lines, [why]);
   });
 });
 
