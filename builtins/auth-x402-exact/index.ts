@@ -80,6 +80,7 @@ function behaviour(services: Services): Behaviour {
   return {
     start: () => {
       requireProviders(endpoints, prices);
+      payments.requireSafe();
       const methods = endpoints.flatMap(acceptsOf).map(({ method }) => method);
       for (const facilitators of new Set(methods.map(facilitatorsOf))) void facilitators.inspect(() => isOver);
     },

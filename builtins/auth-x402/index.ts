@@ -113,13 +113,13 @@ function settlement(redemptions: Redemptions, reports: Reports, background: Serv
 
 /** Makes the redemptions of a service. They remember each payment as long as any of its endpoints would accept it. */
 function redemptionsFor(
-  { endpoints, now, stateEngine }: Services,
+  { endpoints, now }: Services,
   payments: Payments,
   termsOf: (method: AuthMethod) => Terms,
 ): Redemptions {
   const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
   const life = Math.max(LEAST_LIFE_MS, ...methods.map((method) => greatestAge(termsOf(method))));
-  return new Redemptions({ payments, ledger: ledgerIn(payments.area, life, now), stateEngine, now });
+  return new Redemptions({ payments, ledger: ledgerIn(payments.area, life, now), now });
 }
 
 function behaviour(services: Services, payments: Payments): Behaviour {

@@ -1,6 +1,6 @@
 import { atMostEvery } from '../../lib/time.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
-import type { DebtLine, SharedState } from '../../plugins-sdk/state.ts';
+import type { DebtLine } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { lifeUntil, type Mark, MOST_REFUNDS, type Ticket } from '../shared/payment-mark.ts';
@@ -10,8 +10,6 @@ import type { Ledger } from './ledger.ts';
 export interface RedemptionsOptions {
   readonly payments: Payments;
   readonly ledger: Ledger;
-  /** The engine that keeps payments beyond the process, if there is one. */
-  readonly stateEngine: Pick<SharedState, 'doubts'> | undefined;
   /** Epoch milliseconds. */
   now(): number;
 }
@@ -63,8 +61,7 @@ export class Redemptions {
 
   /** Begins the ledger. @throws Error that says why the engine cannot keep payments safely. */
   async start(): Promise<void> {
-    const doubts = this.#options.stateEngine?.doubts() ?? [];
-    if (doubts.length > 0) throw new Error(doubts.join('; '));
+    this.#options.payments.requireSafe();
     // `false`, because this config may never come into force.
     await this.#options.ledger(false);
   }
@@ -78,9 +75,7 @@ export class Redemptions {
    * @throws Refusal 401; the payment is then as it was.
    */
   async redeem(ticket: Ticket, verify: () => Promise<Mined>, isOver: () => boolean): Promise<Redeemed> {
-    const { payments, ledger, stateEngine, now } = this.#options;
-    const [doubt] = stateEngine?.doubts() ?? [];
-    if (doubt !== undefined) throw unavailable(doubt, 'engine');
+    const { payments, ledger, now } = this.#options;
     const mark = await payments.hold(ticket, OPEN_TTL_MS);
     if (mark?.by !== ticket.token) throw payments.isEnding(mark) ? unavailable(ENDING, 'engine') : alreadyUsed();
     let mayBeRedeemed = false;

@@ -42,10 +42,14 @@ export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
       const own = entryOf({ payment, token: randomId() });
       const others = (entries: Names) => entries.filter((entry) => paymentOf(entry) !== payment);
       const added = (entries: Names) => [...others(entries), own].slice(-MOST_ALIKE);
-      for (const id of [nonce ?? [], transaction ?? []].flat())
-        await changeList(ids, keyOf(id), added, life).catch((error: unknown) =>
-          log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
+      const ended = [nonce ?? [], transaction ?? []]
+        .flat()
+        .map((id) =>
+          changeList(ids, keyOf(id), added, life).catch((error: unknown) =>
+            log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
+          ),
         );
+      await Promise.all(ended);
     },
     names: async (id: string): Promise<Names> => listIn(await ids.get(keyOf(id))).map(paymentOf),
   };
@@ -67,5 +71,5 @@ async function changeList(area: StateArea, key: string, change: (names: Names) =
 /** Reads a list; a text that another program wrote counts as empty. */
 function listIn(text = '[]'): Names {
   const list = jsonIn(text);
-  return Array.isArray(list) ? list : [];
+  return Array.isArray(list) && list.every((entry) => typeof entry === 'string') ? list : [];
 }

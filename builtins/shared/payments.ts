@@ -34,7 +34,7 @@ export interface PaymentsOptions extends Pick<Services, 'debts' | 'log'> {
   /** Tokens of requests whose hold could not be ended yet, kept over a reload. */
   readonly ending: Set<string>;
   /** The engine that keeps payments beyond the process. */
-  readonly stateEngine?: Pick<SharedState, 'available'> | undefined;
+  readonly stateEngine?: Pick<SharedState, 'available' | 'doubts'> | undefined;
 }
 
 /** The end of a hold. */
@@ -100,6 +100,12 @@ export class Payments {
     return new Payments({ ...services, area, ending, index: areaIn(services, `${type} ids`, ids) });
   }
 
+  /** @throws Error that says why the engine cannot keep payments safely. */
+  requireSafe(): void {
+    const doubts = this.#options.stateEngine?.doubts() ?? [];
+    if (doubts.length > 0) throw new Error(doubts.join('; '));
+  }
+
   /** The area with the marks. */
   get area(): StateArea {
     return this.#options.area;
@@ -113,6 +119,8 @@ export class Payments {
    */
   async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
     const { area, stateEngine: engine } = this.#options;
+    const [doubt] = engine?.doubts() ?? [];
+    if (doubt !== undefined) throw unavailable(doubt, 'engine');
     // An engine that was away got no command, so there is no hold to end.
     const isAsked = engine?.available() ?? true;
     try {
@@ -192,11 +200,14 @@ export class Payments {
    * @param mark the mark as it is stored.
    */
   async #list({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark?: Mark, life?: number): Promise<void> {
-    if (mark !== undefined && life !== undefined) await this.index.add(mark, payment, lasting(life));
     const isListed = mark !== undefined && isOpen(mark);
     const listed = mark?.listed ?? token;
-    if (!isListed || listed !== token) await this.index.end({ payment, token });
-    if (!isListed && listed !== token) await this.index.end({ payment, token: listed });
+    // All at once, because a budget may end while the answer waits for them.
+    await Promise.all([
+      mark !== undefined && life !== undefined && this.index.add(mark, payment, lasting(life)),
+      (!isListed || listed !== token) && this.index.end({ payment, token }),
+      !isListed && listed !== token && this.index.end({ payment, token: listed }),
+    ]);
   }
 
   /** Changes the mark if the ticket's request holds the payment; leaves another request's mark as it is. */

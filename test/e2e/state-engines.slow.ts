@@ -8,7 +8,7 @@ import { reload } from '../support/reload.ts';
 import { type Block, oneApi, serviceFor, startTestService } from '../support/service.ts';
 import { upstreamFor } from '../support/upstream.ts';
 import { retried } from '../support/wait.ts';
-import { termsOn } from '../support/x402.ts';
+import { RECIPIENT, termsOn } from '../support/x402.ts';
 
 /** What the engines of plugin files in this process do. */
 const engine = {
@@ -56,6 +56,7 @@ const withState = (state: unknown, more: Block = {}): Block => ({
 });
 const NOWHERE = 'http://127.0.0.1:9';
 const x402 = termsOn({ chainId: 1, url: NOWHERE }, 1n);
+const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48';
 const OWN = { type: 'own', place: 'here' };
 /** A config with one endpoint. */
 const one = (state: unknown, endpoint: Block = {}, more: Block = {}) =>
@@ -97,6 +98,13 @@ describe('the engine of an operator’s plugin', () => {
     engine.doubts = ['set this', 'and that'];
     const paid = one(OWN, { auth: x402 });
     await assert.rejects(startTestService(paid, { files }), /plugin "auth-x402" cannot start: set this; and that$/);
+    const extra = { name: 'USD Coin', version: '2' };
+    const accepts = [{ network: 'eip155:1', asset: USDC, amount: '1', payTo: RECIPIENT, extra }];
+    const bought = one(OWN, { auth: { type: 'x402-exact', facilitator: NOWHERE, accepts } });
+    await assert.rejects(
+      startTestService(bought, { files }),
+      /plugin "auth-x402-exact" cannot start: set this; and that$/,
+    );
     const service = await startTestService(one(OWN), { files });
     const said = service.logs.filter(({ message }) => engine.doubts.includes(message));
     const lines = said.map(({ level, message }) => `${level} ${message}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { refundedMark } from '../../builtins/auth-x402/redemptions.ts';
 import type { About, Mark, Ticket } from '../../builtins/shared/payment-mark.ts';
-import { Payments, ticketFor } from '../../builtins/shared/payments.ts';
+import { Payments, type PaymentsOptions, ticketFor } from '../../builtins/shared/payments.ts';
 import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
 
 /** What a command printed, a table for each payment, without the time. */
@@ -21,7 +21,7 @@ export function tableOf(stdout: string): Record<string, string>[] {
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** The payments of one process. */
-export function paymentsOn(area: StateArea, stateEngine?: { available(): boolean }): Payments {
+export function paymentsOn(area: StateArea, stateEngine?: PaymentsOptions['stateEngine']): Payments {
   return new Payments({ area, index: area, stateEngine, debts: new Debts(), ending: new Set(), log });
 }
 

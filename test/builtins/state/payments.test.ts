@@ -96,7 +96,7 @@ describe('a hold', () => {
       doLate = () => area.compareAndSet(key, ...write);
       throw new StateUnavailable('no answer in time');
     };
-    const payments = paymentsOn(slow, { available: () => true });
+    const payments = paymentsOn(slow, { available: () => true, doubts: () => [] });
     await assert.rejects(payments.hold(ticketOf(name(1)), LIFE), { message: 'Payment verification unavailable' });
     await doLate();
     const open = (await payments.open()).map(({ payment, state }) => [payment, state]);

@@ -45,7 +45,7 @@ function setUp(t: TestContext) {
     const ledger = ledgerIn(area, 4_200_000, now);
     const stateEngine = { doubts: () => engine.doubts, available: () => !engine.isKnownAway };
     const payments = new Payments({ area, index: memory, stateEngine, debts, ending: new Set(), log });
-    return new Redemptions({ payments, ledger, stateEngine, now });
+    return new Redemptions({ payments, ledger, now });
   };
   const started = async () => {
     const redemptions = replica();
