@@ -16,9 +16,19 @@ export class StatusParts implements Status {
     const shown = new Map<string, Json>();
     for (const [part, read] of this.#parts) {
       const before = shown.get(part);
-      shown.set(part, before === undefined ? read() : [before, read()].flat());
+      shown.set(part, before === undefined ? readable(read) : [before, readable(read)].flat());
     }
     return Object.fromEntries(shown);
+  }
+}
+
+/** Returns a part's value, or a text if it cannot be read: operators then need the other parts all the more. */
+function readable(read: () => Json): Json {
+  try {
+    const value = read();
+    return JSON.stringify(value) === undefined ? null : value;
+  } catch {
+    return 'cannot be shown';
   }
 }
 

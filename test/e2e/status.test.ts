@@ -84,6 +84,25 @@ describe('the status of a service', { concurrency: 4 }, async () => {
     assert.deepEqual(errors, []);
   });
 
+  it('shows all parts but those that cannot be read, and logs no error of them', async (t) => {
+    const source = `export default { name: 'shown', setup: ({ status }) => {
+        status.show('thrown', () => { throw new Error('hunter22'); });
+        status.show('big', () => 1n);
+        status.show('none', () => undefined);
+        status.show('well', () => ({ is: true }));
+        return {};
+      } };`;
+    const service = await start(t, configOf({ plugins: [{ source: './p.mjs' }] }), { 'p.mjs': source });
+    const { thrown, big, none, well, signers } = await statusOf(service);
+    const unreadable = 'cannot be shown';
+    assert.deepEqual(
+      { thrown, big, none, well },
+      { thrown: unreadable, big: unreadable, none: null, well: { is: true } },
+    );
+    assert.deepEqual(signers, [local]);
+    assert.ok(!JSON.stringify(service.logs).includes('hunter22'));
+  });
+
   it('counts a thousand clients by their names, and further ones together', async (t) => {
     const parts = new Map<string, () => unknown>();
     const shown = { show: (part: string, read: () => unknown) => void parts.set(part, read), read: () => ({}) };
