@@ -67,8 +67,7 @@ export class Server {
       generation.commit();
       await listen();
     } catch (error) {
-      await this.#remove(generation, 0);
-      await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
+      await this.stopAtOnce();
       throw error;
     }
     if (this.#phase === 'starting') this.#phase = 'serving';
@@ -88,6 +87,12 @@ export class Server {
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
+  }
+
+  /** Stops what `start` has started, without a drain; plugins have a second. */
+  async stopAtOnce(): Promise<void> {
+    await this.#remove(this.#generation, 0);
+    await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
   }
 
   async #reload(load: Load, variables: ReadVariables, news: Log): Promise<boolean> {

@@ -100,7 +100,7 @@ export async function tryEndpoint(
     const signs = own && { own: { ...own, ...(await signed(own.type, () => ask(OWN, chosen))) } };
     return { request, data, values, ...signs };
   } finally {
-    await server.stop();
+    await server.stopAtOnce();
   }
 }
 
@@ -207,9 +207,7 @@ function variantsOf({ version, settings, apis }: Tree, name: string): Tree | str
         : []),
     ];
     const only = [withMembers(api, { auth: undefined, expect: undefined, endpoints })];
-    // Nobody connects, so that no client needs time to notice the stop.
-    const server = { drainDelay: 0 };
-    return { version, server, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
+    return { version, ...(plugins === undefined ? {} : { settings: { plugins } }), apis: only };
   }
   const meant = nearest(name, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return meant === undefined ? '' : `, did you mean "${meant}"?`;

@@ -30,4 +30,18 @@ describe('try', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
     assert.doesNotMatch(stdout, /\u001b/);
   });
+
+  it('waits for no background work of plugins, and stops them', async (t) => {
+    upstream.json('/eth', { price: 1 });
+    const source = `export default { name: 'busy', setup: ({ background }) => ({
+        start() { background(new Promise(() => {})); },
+        stop() { console.error('stopped'); },
+      }) };`;
+    const config = configText(upstream.url, 'settings: { plugins: [{ source: ./p.mjs }] }');
+    const cwd = await folderWith(t, { 'c.yaml': config, 'p.mjs': source });
+    const startedAt = performance.now();
+    const { code, stderr } = await runCli(t, ['try', 'prices/eth', '-c', 'c.yaml'], { cwd });
+    assert.deepEqual([code, stderr], [0, 'stopped\n']);
+    assert.ok(performance.now() - startedAt < 20_000, 'a drain takes 25 s');
+  });
 });
