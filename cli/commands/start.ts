@@ -14,7 +14,7 @@ import {
   whereKeyWasSought,
 } from '../../service/surroundings.ts';
 import { watchdogOf, watchdogSeconds } from '../../service/watchdog.ts';
-import { configuredWorkers, MOST_WORKERS } from '../../service/workers/count.ts';
+import { configuredWorkers, MOST_WORKERS, refusePipes } from '../../service/workers/count.ts';
 import { readWorkerIdentity } from '../../service/workers/link.ts';
 import type { WorkerOptions } from '../../service/workers/worker.ts';
 import { checkedOption, type Given } from '../arguments.ts';
@@ -37,9 +37,9 @@ export async function start(given: Given): Promise<number> {
   process.on('SIGHUP', reloadSoon);
   const file = userPath(given.value('config'));
   const envFile = given.optional('env');
+  const files = [file, environmentFile(envFile)];
   // Workers reload when the primary process says so.
-  if (given.flag('watch') && identity === undefined)
-    for (const path of [file, environmentFile(envFile)]) watch(path, reloadSoon);
+  if (given.flag('watch') && identity === undefined) for (const path of files) watch(path, reloadSoon);
   const outside = signerVariables(process.env);
   const doubts: Finding[] = [];
   const env = await Promise.race([readEnvironment(envFile, (finding) => doubts.push(finding)), signalled]);
@@ -57,7 +57,7 @@ export async function start(given: Given): Promise<number> {
   const service = { file, env, log, startWatchdog, signalled, variables: () => variables(envFile, outside, warn) };
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
-    if (count > 1) return await supervise(count, service, outside, reload);
+    if (count > 1) return await refusePipes(files).then(() => supervise(count, service, outside, reload));
     if (identity === undefined) return await serve(service, reload);
     return await (await import('../../service/workers/worker.ts')).work({ identity, ...service });
   } catch (error) {

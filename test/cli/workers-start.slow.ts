@@ -1,6 +1,8 @@
 /** What keeps workers from starting is said once. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { runCommandLine } from '../../cli/command-line.ts';
 import { describeError } from '../../service/terminal.ts';
@@ -76,6 +78,15 @@ describe('what keeps workers from starting is said once', { concurrency: 3 }, ()
     const ended = await startTwo(t, configText('https://api.example.com', settings()), plugin);
     assert.equal(ended.stderr, 'error: a worker was ended by SIGKILL before it was ready\n');
     assert.equal(ended.code, 1);
+  });
+
+  it('a config in a pipe, which can be read once', async (t) => {
+    const cwd = await folderWith(t);
+    execFileSync('mkfifo', [join(cwd, 'c.yaml')]);
+    const args = ['start', '-c', 'c.yaml', '--workers', '2'];
+    const ended = await launchCli(t, args, { cwd, env: { SERVICE_PRIVATE_KEY: KEY } }).ended;
+    const why = 'is a pipe, which several workers cannot read: give a file';
+    assert.deepEqual(ended, failed(`${join(cwd, 'c.yaml')}: ${why}`));
   });
 });
 
