@@ -36,6 +36,8 @@ export class Primary {
   readonly #stop = new AbortController();
   #lasting: Lasting | undefined;
   #restarts = 0;
+  /** Whether all workers have been ready at once, which is said once. */
+  #isComplete = false;
 
   /** @param variables environment variables that workers get in addition to those of this process. */
   constructor(count: number, log: ProcessLog, variables: Readonly<Record<string, string>>) {
@@ -108,8 +110,12 @@ export class Primary {
     this.#lasting ??= message.lasting;
     if (this.#stop.signal.aborted) return undefined;
     while (this.#others.length < this.#count - 1) this.#others.push(this.#keep(this.#others.length + 2));
-    if (this.#restarts > 0) this.#log.info('a worker is ready', { worker: worker.number, pid: worker.child.pid });
-    else if (others.length === this.#count - 1) this.#log.info(`${this.#count} workers are ready`);
+    if (!this.#isComplete && others.length === this.#count - 1) {
+      this.#isComplete = true;
+      this.#log.info(`${this.#count} workers are ready`);
+    } else if (this.#restarts > 0) {
+      this.#log.info('a worker is ready', { worker: worker.number, pid: worker.child.pid });
+    }
     return undefined;
   }
 

@@ -176,6 +176,17 @@ describe('start --workers', { concurrency: 3 }, () => {
     assert.equal((await running.stop()).code, 0);
   });
 
+  it('says once that all are ready, also if one of them cannot start at first', async (t) => {
+    const { running, pids } = await startWorkers(t, {
+      body: `if (!isFirst('one') && isFirst('two')) throw new Error('not yet')`,
+    });
+    await running.output(/ERROR a worker cannot start: it is replaced in 2000 ms worker=2[\s\S]*2 workers are ready\n/);
+    process.kill(pids()[0] ?? 0, 'SIGKILL');
+    await running.output(/INFO a worker is ready worker=1 pid=\d+\n/);
+    const { code, stdout } = await running.stop();
+    assert.deepEqual([code, stdout.match(/are ready|is ready/g)], [0, ['are ready', 'is ready']]);
+  });
+
   it('has all processes take another LOG_LEVEL with a reload', async (t) => {
     const cwd = await folderWith(t, { 'c.yaml': configText(ONE), '.env': 'LOG_LEVEL=info\n' });
     const args = ['start', '-c', 'c.yaml', '--workers', '2'];
