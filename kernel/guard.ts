@@ -50,11 +50,11 @@ export function guarded(tap: Tap): Tapped | Wrapper {
   if (own.kind === 'around')
     return ((rest) => (value, exchange, core) =>
       new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).result()) as Wrapper;
-  return (value, args, done) => new Call(own, given(value, args)).run(done);
+  return (value, args, done) => new Call(own, argsWith(value, args)).run(done);
 }
 
 /** Returns a stage's arguments with the value that the function before has made of the first one. */
-const given = (value: unknown, args: Args) => (value === args[0] ? args : args.with(0, value));
+const argsWith = (value: unknown, args: Args) => (value === args[0] ? args : args.with(0, value));
 
 /**
  * One call of a plugin's function. At an around stage the function gets this object as its last argument, for `signal`,

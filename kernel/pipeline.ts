@@ -196,6 +196,7 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     const parameters = await hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
     const asked = parameters === question.parameters ? question : question.with(parameters);
+    // The plugin that calls the API is innermost, and asks for nothing inside it.
     const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );

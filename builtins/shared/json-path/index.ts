@@ -64,11 +64,10 @@ export function compilePath(
     throw new PathError('filters, scripts, type selectors, "^", "~" and "`" are not allowed');
   const segments = parse(text, placeholders);
   const soles = segments.map(soleOf);
-  const unfilled = finder(segments);
+  const fixed = placeholders.isEmpty ? finder(segments) : undefined;
   const find = (all: boolean, document: unknown, budget = fullBudget(), values: PathValues = {}) => {
-    const isFilled = placeholders.isEmpty;
-    const matches = isFilled ? unfilled : finder(filled(segments, placeholders, values));
-    return matches(document, { budget, all, variables: isFilled ? {} : placeholders.variables(values) });
+    const matches = fixed ?? finder(filled(segments, placeholders, values));
+    return matches(document, { budget, all, variables: fixed ? {} : placeholders.variables(values) });
   };
   return {
     text: placeholders.source(text),
