@@ -112,6 +112,8 @@ class Context {
 }
 
 export const { insideOf, keepMemo } = Context;
+// Otherwise plugins would have them, as `context.constructor.insideOf`.
+for (const name of ['insideOf', 'keepMemo']) Reflect.deleteProperty(Context, name);
 
 /** Members that are made on first use. */
 type Lazy = 'signal' | 'memo' | 'answer';

@@ -84,16 +84,19 @@ function checkedStream(body: AsyncIterable<unknown>, plugin: string): BodyStream
   return {
     [Symbol.asyncIterator]() {
       let made: AsyncIterator<unknown> | undefined;
-      const ask = async (method: 'next' | 'return') => {
+      const ask = async (work: (iterator: AsyncIterator<unknown>) => Promise<IteratorResult<string | Uint8Array>>) => {
         try {
           made ??= body[Symbol.asyncIterator]();
-          return chunkOf((await made[method]?.()) ?? { done: true, value: undefined });
+          return await work(made);
         } catch (error) {
           if (isRefusal(error)) throw error;
           throw new Refusal(500, 'Internal server error', { reason: `plugin "${plugin}": ${errorForLog(error)}` });
         }
       };
-      return { next: () => ask('next'), return: () => ask('return') };
+      return {
+        next: () => ask(async (iterator) => chunkOf(await iterator.next())),
+        return: () => ask(async (iterator) => ({ done: true, value: await iterator.return?.() })),
+      };
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The harness reports what the service would, reads metrics, and moves the clock. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { definePlugin, Refusal, Type } from 'signed-data-proxy/plugins-sdk';
+import { definePlugin, Refusal, type Services, Type } from 'signed-data-proxy/plugins-sdk';
 import { MemoryArea } from 'signed-data-proxy/plugins-sdk/state';
 import { testPlugin } from 'signed-data-proxy/plugins-sdk/testing';
 import { complaintsOf } from '../support/complaints.ts';
@@ -107,6 +107,24 @@ describe('harness.metrics', () => {
     assert.deepEqual([metrics['asked_total{ip="192.0.2.1"}'], metrics.all_total], [1, 2]);
     assert.deepEqual(harness.metrics(), { 'asked_total{ip="::1"}': 0, last: 0 });
   });
+
+  it('makes a complaint of what cannot be measured, once', async () => {
+    const measure = ({ meters }: Services) => {
+      const odd = meters.counter({ name: 'odd_total', help: 'o', labels: ['a'] });
+      const hook = ({ ip }: { readonly ip: string }) => {
+        if (ip === '::1') odd({ a: 'x' }, -1);
+        Reflect.apply(odd, undefined, [{ b: 'x' }]);
+      };
+      return { hooks: { onHttpRequest: hook } };
+    };
+    const harness = await testPlugin(definePlugin({ name: 'p', setup: measure }));
+    await harness.run('onHttpRequest');
+    await harness.run('onHttpRequest', { ip: '::1' });
+    assert.deepEqual(complaintsOf(harness), [
+      ['metrics', 'the instrument "odd_total" cannot be measured: Error: has no label "b"'],
+    ]);
+    assert.deepEqual(harness.metrics(), {});
+  });
 });
 
 describe('harness.advance', () => {
@@ -143,6 +161,8 @@ describe('harness.advance', () => {
     harness.advance(250);
     await harness.run('onError');
     assert.deepEqual(told, [5250]);
+    for (const wrong of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+      assert.throws(() => harness.advance(wrong), { message: `advance takes milliseconds, more than 0: not ${wrong}` });
   });
 
   it('moves the clock of a whole service: what it signs, and what it keeps for a time', async (t) => {
