@@ -12,11 +12,16 @@ export class TestMetrics implements MeterSink {
   readonly #gauges = new Map<string, () => number>();
 
   counter(instrument: Instrument): Measure {
-    return (labels, value) => this.#add(seriesOf(instrument, labels), value);
+    return (labels, value) => {
+      requireNumber(value);
+      if (value < 0) throw new Error('a counter cannot decrease');
+      this.#add(seriesOf(instrument, labels), value);
+    };
   }
 
   histogram(instrument: Instrument): Measure {
     return (labels, value) => {
+      requireNumber(value);
       this.#add(seriesOf(instrument, labels, '_count'), 1);
       this.#add(seriesOf(instrument, labels, '_sum'), value);
     };
@@ -36,8 +41,14 @@ export class TestMetrics implements MeterSink {
   }
 }
 
-/** Returns the name of a series. */
+function requireNumber(value: unknown): void {
+  if (!Number.isFinite(value)) throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
+}
+
+/** Returns the name of a series. @throws Error for labels that the instrument does not have. */
 function seriesOf({ name, labels: names = [] }: Instrument, labels: Labels, part = ''): string {
+  const odd = Object.keys(labels).find((label) => !names.includes(label));
+  if (odd !== undefined) throw new Error(`has no label "${odd}"`);
   const pairs = names.flatMap((label) => {
     const value = labels[label];
     return value === undefined ? [] : [`${label}=${JSON.stringify(String(value))}`];

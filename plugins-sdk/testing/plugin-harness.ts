@@ -34,9 +34,9 @@ export type Serve = (subject: ServedPlugin, config: ServiceConfig, options: Serv
 export class PluginHarness {
   /**
    * The faults so far that the service would refuse or warn of. At the start: auth types and modes without their function, and
-   * findings of the plugin's `check`. In requests: failures after which a request goes on, and results of a wrong shape. Each
-   * drop, spent budget and 500 has its reason here. A deliberate rejection is no complaint, nor is the notice that a plugin can
-   * change what gets signed. A service of {@link serve} has its own log.
+   * findings of the plugin's `check`. In requests: failures after which a request goes on, results of a wrong shape, and
+   * invalid measurements. Each drop, spent budget and 500 has its reason here. A deliberate rejection is no complaint, nor is
+   * the notice that a plugin can change what gets signed. A service of {@link serve} has its own log.
    */
   readonly complaints: readonly Complaint[];
   readonly #subject: Subject;

@@ -58,7 +58,9 @@ function instrumentsOf(definition: Definition, config: unknown, replaced?: Parti
   const background = new Debts();
   const leave = inBackground(background, (_, error) => complain('background', errorForLog(error)));
   const metrics = new TestMetrics();
-  const registry = new MeterRegistry();
+  const registry = new MeterRegistry(({ name: instrument }, error) =>
+    complain('metrics', `the instrument "${instrument}" cannot be measured: ${errorForLog(error)}`),
+  );
   registry.connect(metrics);
   const meters = registry.draft();
   meters.commit();

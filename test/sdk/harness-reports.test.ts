@@ -161,8 +161,6 @@ describe('harness.advance', () => {
     harness.advance(250);
     await harness.run('onError');
     assert.deepEqual(told, [5250]);
-    for (const wrong of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
-      assert.throws(() => harness.advance(wrong), { message: `advance takes milliseconds, more than 0: not ${wrong}` });
   });
 
   it('moves the clock of a whole service: what it signs, and what it keeps for a time', async (t) => {
