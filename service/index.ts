@@ -12,7 +12,7 @@ import { type AskedOperation, askControl, controlAt, controlPaths, runOperation 
 import { addressOf, listener } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import type { ReadVariables } from './reload.ts';
-import { announce } from './report.ts';
+import { announce, warnOfPublicKeys } from './report.ts';
 import { type RequestLogSettings, requestLog } from './request-log.ts';
 import { Server } from './server.ts';
 import type { StateClient } from './shared-state.ts';
@@ -76,6 +76,7 @@ export async function startService(options: StartOptions) {
   };
   const loaded = await load(env, news);
   link?.check(loaded, signers);
+  warnOfPublicKeys(news, loaded, signers);
   warnOfVariables(env, news);
   news.info(`signed-data-proxy ${packageVersion()}`, { config: file });
   const stateEngine = openState(loaded, log);

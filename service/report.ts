@@ -38,7 +38,7 @@ function lasting(first: LoadedConfig, after: LoadedConfig): string[] {
 }
 
 /** Warns of each signer whose key is published. */
-function warnOfPublicKeys(log: Log, loaded: LoadedConfig, signers: Signers): void {
+export function warnOfPublicKeys(log: Log, loaded: LoadedConfig, signers: Signers): void {
   for (const address of signers.addressesIn(loaded).signers) {
     const warning = publicKeyWarning(address);
     if (warning !== undefined) log.warn(warning);
@@ -48,7 +48,6 @@ function warnOfPublicKeys(log: Log, loaded: LoadedConfig, signers: Signers): voi
 /** Logs what a service does, at its start: its address, signers, state engine, proxies and endpoints. */
 export function announce(log: Log, url: string, loaded: LoadedConfig, signers: Signers, state?: StateClient): void {
   const backend = signers.ownKey(loaded.config)?.backend;
-  warnOfPublicKeys(log, loaded, signers);
   log.info(`listening on ${url}`);
   const { current, next } = signers.inUse(loaded.config) ?? {};
   log.info(`signer ${signerAddressOf(loaded)}`, backend ? { backend } : current && { type: current.type });

@@ -202,9 +202,9 @@ export class Payments {
   async #list({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark?: Mark, life?: number): Promise<void> {
     const isListed = mark !== undefined && isOpen(mark);
     const listed = mark?.listed ?? token;
-    // All at once, because a budget may end while the answer waits for them.
+    if (mark !== undefined && life !== undefined) await this.index.add(mark, payment, lasting(life));
+    // Both at once, because a budget may end while the answer waits for them.
     await Promise.all([
-      mark !== undefined && life !== undefined && this.index.add(mark, payment, lasting(life)),
       (!isListed || listed !== token) && this.index.end({ payment, token }),
       !isListed && listed !== token && this.index.end({ payment, token: listed }),
     ]);

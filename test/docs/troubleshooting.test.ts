@@ -16,9 +16,10 @@ const PLACES = [
   String.raw`\b(?:crash|explain|#tell)\(\s*`,
   // Reasons of refusals: given, by the functions that make a refusal of a reason, and by the errors that become one.
   String.raw`\breason: (?:\w+ \? '[^']*' : )?`,
-  String.raw`\b(?:failed|busy|unavailable|tooOld|wrongSigner|mismatch|invalid|internal|#fail|fail|proxyFault|new Fault)\((?:'[a-z-]+', )?\s*`,
+  String.raw`\b(?:failed|busy|unavailable|tooOld|wrongSigner|mismatch|invalid|internal|#fail|fail|proxyFault|unreadable)\((?:'[a-z-]+', )?\s*`,
   String.raw`\bnew (?:ValueError|BudgetError|TimesError|JsonRpcFailure|Exhausted|StateUnavailable|ClaimError|SignerFailure)\(\s*`,
   String.raw`\bnew PlanError\(\s*'\w+',\s*`,
+  String.raw`\bnew RequestFailure\('too-large',\s*`,
   String.raw`\bensure\([^;]*?, `,
 ].map((before) => new RegExp(before + LITERAL, 'g'));
 

@@ -18,7 +18,7 @@ const MOST_NAMES = 4;
 
 const tooLarge = (maxBytes: number) =>
   new RequestFailure('too-large', `the answer is larger than ${maxBytes} bytes`, 'answer');
-const unreadable = (why: string) => new RequestFailure('encoding', `the answer ${why}`, 'answer');
+const unreadable = (reason: string) => new RequestFailure('encoding', reason, 'answer');
 
 /** Collects the body of an answer from its chunks. */
 export type AnswerBody = ReturnType<typeof answerBody>;
@@ -66,8 +66,10 @@ export function answerBody(
 function unsupported(all: readonly string[]): string {
   const names = all.slice(0, MOST_NAMES);
   const shown = names.every((name) => /^[\w.-]{1,32}$/.test(name)) ? names.join(', ') : undefined;
-  if (names.length > 1) return `has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
-  return shown === undefined ? 'has an unknown content encoding' : `has the unknown content encoding ${shown}`;
+  if (names.length > 1) return `the answer has several content encodings${shown === undefined ? '' : ` (${shown})`}`;
+  return shown === undefined
+    ? 'the answer has an unknown content encoding'
+    : `the answer has the unknown content encoding ${shown}`;
 }
 
 /**
@@ -80,7 +82,7 @@ async function decoded(coded: Buffer, coding: string, decompress: Decompress, ma
   // zlib requires a bound of at least 1.
   const options = { info: true, maxOutputLength: Math.max(maxBytes, 1) };
   const result = await decompress(coded, options).catch((error) => {
-    throw error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(maxBytes) : unreadable(`is not valid ${coding}`);
+    throw error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(maxBytes) : unreadable(`the answer is not valid ${coding}`);
   });
   // With `info` the result is an object, which the type does not declare.
   const { buffer: body, engine } = result as { readonly buffer: Buffer; readonly engine: Zlib };
@@ -89,7 +91,7 @@ async function decoded(coded: Buffer, coding: string, decompress: Decompress, ma
   const isOne =
     coding !== 'gzip' || (coded.readUInt32LE(coded.length - 4) === body.length && !coded.includes(AFTER_EMPTY_MEMBER));
   if (engine.bytesWritten === coded.length && isOne) return body;
-  throw unreadable(`is more than one ${coding} stream`);
+  throw unreadable(`the answer is more than one ${coding} stream`);
 }
 
 /** Checksum and length of an empty gzip member, and the start of another member. */
