@@ -37,7 +37,7 @@ function timeOf(value: unknown, unit: Fresh['unit'] = 's'): number {
   return isNumber ? Number(value) * (unit === 's' ? 1000 : 1) : Number.NaN;
 }
 
-/** Reads RFC 3339 in capitals. A leap second (`:60`), which `Date` does not know, counts as the second before. */
+/** Reads RFC 3339. A leap second (`:60`), which `Date` does not know, counts as the second before. */
 function timeOfText(text: string): number {
   return IsDateTime(text) ? Date.parse(text.replace(/:60(?=[-+.Z])/, ':59')) : Number.NaN;
 }

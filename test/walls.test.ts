@@ -153,8 +153,8 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1263, files: 9 },
   http: { lines: 498, files: 6 },
-  lib: { lines: 1953 },
-  'plugins-sdk': { lines: 3211 },
+  lib: { lines: 1955 },
+  'plugins-sdk': { lines: 3225 },
   config: { lines: 2399 },
   service: { lines: 2835 },
   builtins: { lines: 13875 },

@@ -21,8 +21,8 @@ const ADDRESS_LENGTH = 42;
 const UTF8 = new TextEncoder();
 
 /**
- * Every elementary type by its canonical name, such as `int256`, `bytes32` or `string`. The aliases `int`, `uint` and `byte` are absent, and `function`, which is no
- * value.
+ * Every elementary type by its canonical name, such as `int256`, `bytes32` or `string`. The aliases `int`, `uint` and `byte` are
+ * absent, and `function`, which is no value.
  */
 export const TYPES: ReadonlyMap<string, AbiType> = new Map(elementaryTypes().map((type) => [type.name, type]));
 

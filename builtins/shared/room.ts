@@ -4,7 +4,7 @@ import type { BucketLimit, StateArea } from '../../plugins-sdk/state.ts';
  * Takes room for bytes that are kept for a window. A bucket refills once within its window, so that at most twice its bytes are
  * kept at a time.
  * @param limits the buckets that must all have room, by their keys; each holds as many bytes as can be added at once.
- * @returns `false`, with nothing taken, if one of them lacks room. @throws StateUnavailable
+ * @returns `false` if one of them lacks room; nothing is taken then, unless another caller was faster. @throws StateUnavailable
  */
 export async function takeRoom(
   area: StateArea,
