@@ -5,6 +5,7 @@ import { url as inspectorUrl } from 'node:inspector';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { bundlePlugin } from '../../config/plugins/isolate/bundle.ts';
 import { type HostOptions, PluginHost } from '../../config/plugins/isolate/host.ts';
@@ -106,6 +107,19 @@ test('calls for which no budget is left make room for others', async (t) => {
   for (const end of await Promise.allSettled(calls))
     assert.equal(end.status === 'rejected' && end.reason.message, 'no answer within 200 ms');
   assert.deepEqual(await isolate.call('onAfterApiCall', {}), { data: 1 });
+});
+
+test('a process is not watched for a call that was given up', async (t) => {
+  const hooks = 'onBeforeSign: () => new Promise(() => {}), onAfterApiCall: () => ({ data: process.pid })';
+  const { isolate, logged } = await started(t, hooks, 300);
+  const { data: own } = Object(await isolate.call('onAfterApiCall', {}));
+  await assert.rejects(isolate.call('onBeforeSign', {}), { message: 'no answer within 300 ms' });
+  // The last ping is answered in that time.
+  await sleep(500);
+  process.kill(own, 'SIGSTOP');
+  await sleep(1000);
+  process.kill(own, 'SIGCONT');
+  assert.deepEqual([await isolate.call('onAfterApiCall', {}), logged], [{ data: own }, []]);
 });
 
 test('a process with 4,096 calls that never end is replaced', async (t) => {

@@ -90,7 +90,7 @@ export class PluginHost {
     } finally {
       this.#calls -= 1;
       call.isOver = true;
-      call.asked?.ignoreAbort?.();
+      call.asked?.giveUp();
     }
   }
 

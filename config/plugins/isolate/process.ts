@@ -53,8 +53,10 @@ export class PluginProcess {
   readonly #own: OwnedProcess;
   readonly #orders: Writable | undefined;
   readonly #waiting = new Map<number, Waiting>();
+  /** The waiting orders that were not given up. */
+  readonly #awaited = new Set<number>();
   #last = 0;
-  /** Number of looks since the last report, while orders are waiting. */
+  /** Number of looks since the last report, while orders are awaited. */
   #silent = 0;
   /** When there are more such looks than this, the process is killed. */
   #mostSilent = Number.POSITIVE_INFINITY;
@@ -90,7 +92,7 @@ export class PluginProcess {
     return this.#orders?.writableLength ?? 0;
   }
 
-  /** From now on, kills the process if it reports nothing for so long while orders are waiting. */
+  /** From now on, kills the process if it reports nothing for so long while orders are awaited. */
   watch(milliseconds: number): void {
     this.#mostSilent = milliseconds / LOOK_INTERVAL_MS;
   }
@@ -113,8 +115,10 @@ export class PluginProcess {
     if (this.#waiting.size === MOST_WAITING) this.kill(`it did not end ${MOST_WAITING} calls`);
     const waiting = { hasBegun: false, begun: deferred<boolean>(), answer: deferred<Answer>() };
     waiting.answer.promise.catch(ignore);
-    if (this.#how === undefined) this.#waiting.set(i, waiting);
-    else lose(waiting, this.#how);
+    if (this.#how === undefined) {
+      this.#waiting.set(i, waiting);
+      this.#awaited.add(i);
+    } else lose(waiting, this.#how);
     this.#send(line);
     const ignoreAbort = signal && onAbort(signal, () => this.#send(`${JSON.stringify({ i, do: 'abort' })}\n`));
     return {
@@ -122,8 +126,12 @@ export class PluginProcess {
       begun: waiting.begun.promise,
       /** Rejects with the plugin's own error or PluginProblem. Nobody need await it. */
       answer: waiting.answer.promise,
-      /** Tells no longer of the signal's abort. The order may still end. */
-      ignoreAbort,
+      /** Ends the wait for the order, which may still end. */
+      giveUp: () => {
+        ignoreAbort?.();
+        // The process may be stuck in this order, and has not been looked at if the budget was short.
+        if (this.#awaited.delete(i) && this.#awaited.size === 0) this.ask({ do: 'ping' });
+      },
     };
   }
 
@@ -155,9 +163,10 @@ export class PluginProcess {
     const error = threw && rebuilt(Object(threw));
     waiting.answer.resolve(error ? Promise.reject(error) : { value, ...(isRecord(memo) && { memo: memo as Memo }) });
     this.#waiting.delete(i);
+    this.#awaited.delete(i);
   }
 
-  /** Kills the process if it takes too much memory, or is silent while orders are waiting. Unless stuck, it answers a ping. */
+  /** Kills the process if it takes too much memory, or is silent while orders are awaited. Unless stuck, it answers a ping. */
   #look(most: number): void {
     try {
       const status = readFileSync(`/proc/${this.#own.child.pid}/status`, 'latin1');
@@ -167,7 +176,7 @@ export class PluginProcess {
     }
     const taken = Math.round(this.resident / 1024 / 1024);
     if (taken > most) this.kill(`it took ${taken} MiB of ${most} MiB`);
-    this.#silent = this.#waiting.size === 0 ? 0 : this.#silent + 1;
+    this.#silent = this.#awaited.size === 0 ? 0 : this.#silent + 1;
     if (this.#silent > this.#mostSilent) this.kill('it does not answer');
     if (this.#silent === 1) this.ask({ do: 'ping' });
   }
@@ -177,6 +186,7 @@ export class PluginProcess {
     this.resident = 0;
     for (const waiting of this.#waiting.values()) lose(waiting, how);
     this.#waiting.clear();
+    this.#awaited.clear();
     return how;
   }
 }
