@@ -7,7 +7,7 @@ import { Inexpressible, type LeftOut, type Note, unlessInexpressible } from './l
 import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
 import { keyOf, parametersOf } from './parameters.ts';
-import { answerOf, suggestionsOf } from './suggestions.ts';
+import { type Answer, answerOf, suggestionsOf } from './suggestions.ts';
 import { encoded, summary } from './text.ts';
 
 /** An endpoint in the form of the config file. */
@@ -87,17 +87,18 @@ export class Conversion {
     if (!this.#options.wants(method, path, name)) return;
     unlessInexpressible(`${method} ${path}`, false, this.#fail, () => {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
+      // An operation without a JSON answer makes no API, whose name another would lack.
+      const answer = answerOf(this.#document, operation);
       const api = this.#apiAt(this.#urlOf(operation));
       // The draft keeps an operation that is left out from adding its credentials to the API.
       const draft = { ...api, headers: { ...api.headers } };
-      const endpoint = this.#endpoint(operation, name, draft);
+      const endpoint = this.#endpoint(operation, name, draft, answer);
       Object.assign(api, draft).endpoints.push(endpoint);
     });
   }
 
-  #endpoint(operation: Operation, name: string, api: ImportedApi): ImportedEndpoint {
+  #endpoint(operation: Operation, name: string, api: ImportedApi, answer: Answer): ImportedEndpoint {
     const { method, path, block } = operation;
-    const answer = answerOf(this.#document, operation);
     const note = (what: string, reason: string) => this.leftOut.push({ what, at: `${method} ${path}`, reason });
     const schemes = this.#schemesOf(operation, api, note);
     const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));

@@ -9,6 +9,8 @@ const MOST = 4;
 const MAX_DEPTH = 6;
 const MAX_MEMBERS = 200;
 
+export type Answer = ReturnType<typeof answerOf>;
+
 /** Returns media type and schema of an operation's answer, if the document has them. @throws Inexpressible if it is not JSON. */
 export function answerOf(document: ApiDocument, { block }: Operation) {
   const responses = Object.entries(document.block(block.responses));
