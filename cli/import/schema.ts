@@ -85,7 +85,7 @@ function numberAt(schema: Block, keyword: string, lost: Set<string>): number | u
   const value = schema[keyword];
   const number = numberIn(value);
   if (number === undefined && /\d/.test(String(value)))
-    lost.add(`"${keyword}" has more digits than a number keeps, and is not checked`);
+    lost.add(`"${keyword}" is no number that can be kept, and is not checked`);
   return number;
 }
 
@@ -103,7 +103,7 @@ function choicesOf({ const: only, enum: all, type }: Block, lost: Set<string>): 
   const types = [type].flat().filter((each) => each !== 'null');
   const choices = stated.map((each) => choiceOf(String(types), each));
   if (!choices.includes(undefined)) return choices;
-  lost.add('has a choice with more digits than a number keeps, so that any value is taken');
+  lost.add('has a choice that is no number that can be kept, so that any value is taken');
   return undefined;
 }
 

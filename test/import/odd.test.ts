@@ -160,8 +160,8 @@ describe('an odd document', () => {
     assert.deepEqual(leftOut.map(({ what, reason }) => `${what}: ${reason}`).sort(), [
       ...['a body', 'body "b"'].map((what) => `${what}: is a second one, and left out`),
       'header "X Bad" of the API api: is no valid header name',
-      'query parameter "q": "minimum" has more digits than a number keeps, and is not checked',
-      'query parameter "q": has a choice with more digits than a number keeps, so that any value is taken',
+      'query parameter "q": "minimum" is no number that can be kept, and is not checked',
+      'query parameter "q": has a choice that is no number that can be kept, so that any value is taken',
     ]);
   });
 
