@@ -8,7 +8,7 @@ import { mediaHeadersOf } from './media.ts';
 import { nameOf, unique } from './names.ts';
 import { keyOf, parametersOf } from './parameters.ts';
 import { type Answer, answerOf, suggestionsOf } from './suggestions.ts';
-import { encoded, summary } from './text.ts';
+import { encoded, summary, unescaped } from './text.ts';
 
 /** An endpoint in the form of the config file. */
 export interface ImportedEndpoint {
@@ -48,7 +48,7 @@ const PRIVATE = /^(?:0\.|10\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|
 /** Converts a document into APIs and endpoints. Parts that a config cannot express are listed, with the reason. */
 export class Conversion {
   apis: ImportedApi[] = [];
-  readonly leftOut: LeftOut[] = [];
+  leftOut: LeftOut[] = [];
   /** Encodings that an operator may choose, by endpoint. */
   readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
   /** The credentials that an endpoint's requests carry. */
@@ -74,7 +74,7 @@ export class Conversion {
     const { title } = document.block(document.root.info);
     this.#document = document;
     this.#options = options;
-    this.title = summary(title) ?? 'an API';
+    this.title = unescaped(summary(title) ?? 'an API');
     this.#name = nameOf(String(title ?? '').toLowerCase(), 'api');
     this.#credentials = new Credentials(document, this.#name);
     for (const operation of document.operations(this.#fail)) this.#add(operation);
@@ -84,7 +84,7 @@ export class Conversion {
     const { method, path, block } = operation;
     const operationId = typeof block.operationId === 'string' ? block.operationId : '';
     const name = nameOf(operationId, nameOf(`${method.toLowerCase()}-${path}`, 'endpoint'));
-    if (!this.#options.wants(method, path, name)) return;
+    if (!this.#options.wants(method, unescaped(path), name)) return;
     unlessInexpressible(`${method} ${path}`, false, this.#fail, () => {
       if (!CONFIGURABLE.has(method)) throw new Inexpressible(`the method ${method} cannot be configured`);
       // An operation without a JSON answer makes no API, whose name another would lack.

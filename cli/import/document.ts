@@ -1,7 +1,7 @@
 import querystring from 'node:querystring';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
-import { literals } from './text.ts';
+import { literal, literals, unescaped } from './text.ts';
 
 /** A mapping of a document. */
 export type Block = Readonly<Record<string, unknown>>;
@@ -54,7 +54,8 @@ export class ApiDocument {
     let found: unknown = this.root;
     for (const step of pointer.replace(/^#\//, '').split('/')) {
       // A pointer is part of a URL. Invalid encodings stay as they are.
-      const key = querystring.unescape(step).replaceAll('~1', '/').replaceAll('~0', '~');
+      const plain = querystring.unescape(unescaped(step)).replaceAll('~1', '/').replaceAll('~0', '~');
+      const key = literal(plain);
       if (!Object.hasOwn(Object(found), key)) throw new Inexpressible('has a reference that leads nowhere');
       found = Object(found)[key];
     }

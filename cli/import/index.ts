@@ -4,6 +4,7 @@ import type { Tree } from '../../config/yaml.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { definitions } from '../../service/index.ts';
 import { Conversion, type ImportedApi, type ImportOptions } from './convert.ts';
+import { unescaped } from './text.ts';
 
 /**
  * Converts an OpenAPI document into a config that the service can start with. The environment and files have no influence.
@@ -14,6 +15,11 @@ export async function importDocument(tree: Tree, options: ImportOptions): Promis
   const ofDocument = tree.swagger === undefined ? 'servers[0].url' : 'basePath';
   await repair(imported, options.url === undefined ? ofDocument : '--url');
   for (const api of imported.apis) keepUsed(api, imported);
+  imported.leftOut = imported.leftOut.map(({ what, at, reason }) => ({
+    what: what && unescaped(what),
+    at: unescaped(at),
+    reason: unescaped(reason),
+  }));
   return imported;
 }
 

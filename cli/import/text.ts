@@ -9,8 +9,13 @@ export function encoded(path: string): string {
 }
 
 /** Escapes a text for a config, so that nothing in it is replaced by the value of a variable. */
-function literal(text: string): string {
+export function literal(text: string): string {
   return text.replaceAll('${', () => '$${');
+}
+
+/** Returns an escaped text as the document has it, for all but a config. */
+export function unescaped(text: string): string {
+  return text.replaceAll('$${', () => '${');
 }
 
 /** Escapes all texts of a value, keys too, since keys of a document become values of a config. */
