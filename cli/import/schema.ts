@@ -56,7 +56,7 @@ function membersOf(document: ApiDocument, schema: Block, read: (value: unknown) 
   const members = {
     // OpenAPI 3.0 has `nullable` in place of a type.
     type: typeof type === 'string' && nullable === true ? [type, 'null'] : type,
-    enum: choicesOf(schema, lost),
+    enum: choicesOf(document, schema, lost),
     pattern: isQuoted ? undefined : pattern,
     ...Object.fromEntries(NUMBERS.map((keyword) => [keyword, numberAt(schema, keyword, lost)])),
     // In Swagger, `required` may be a boolean of the parameter itself.
@@ -97,22 +97,43 @@ function numberIn(value: unknown): number | undefined {
 }
 
 /** Returns the values of `enum`, or of `const` as the only one, in the schema's type; undefined if it has neither. */
-function choicesOf({ const: only, enum: all, type }: Block, lost: Set<string>): unknown[] | undefined {
-  const stated = only === undefined ? all : [only];
+function choicesOf(document: ApiDocument, schema: Block, lost: Set<string>): unknown[] | undefined {
+  const stated = schema.const === undefined ? schema.enum : [schema.const];
   if (!Array.isArray(stated)) return undefined;
-  const types = [type].flat().filter((each) => each !== 'null');
-  const choices = stated.map((each) => choiceOf(String(types), each));
+  const types = partsOf(document, schema).flatMap(({ type }) => type ?? []);
+  const type = [...new Set(types)].filter((each) => each !== 'null').join();
+  const choices = stated.flatMap((each) => typedChoices(type, each));
   if (!choices.includes(undefined)) return choices;
   lost.add('has a choice that is no number that can be kept, so that any value is taken');
   return undefined;
 }
 
 /** Returns a choice in its type, since authors quote numbers; undefined for a number that a double would round. */
-function choiceOf(type: string, choice: unknown): unknown {
+function typedChoices(type: string, choice: unknown): unknown[] {
   const text = String(choice);
-  if (type === 'string' && isScalar(choice)) return text;
-  if (type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
-  return /^(?:integer|number)$/.test(type) && /^[-+.\d]/.test(text) ? numberIn(text) : choice;
+  if (type === 'string' && isScalar(choice)) return [text];
+  if (type === 'boolean') return [/^(?:true|false)$/.test(text) ? text === 'true' : choice];
+  if (/^(?:integer|number)$/.test(type)) return [/^[-+.\d]/.test(text) ? numberIn(text) : choice];
+  return untypedChoices(choice);
+}
+
+/** Matches a text that may be a number of YAML or JSON. A longer one in hex stays a text, as in a config. */
+const NUMBER = /^(?:0x[\da-f]{1,13}|0o[0-7]{1,13}|[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/i;
+
+/**
+ * Returns a choice without a type. The text 1.0 may be a text or a number: both are choices. A text that JavaScript would write
+ * as it is, such as '1', was no number. Undefined if a double would round a number in it.
+ */
+function untypedChoices(choice: unknown): unknown[] {
+  let isLost = false;
+  const json = JSON.stringify(choice, (_key, value) => {
+    if (typeof value !== 'string' || !NUMBER.test(value) || String(Number(value)) === value) return value;
+    const number = numberIn(value);
+    isLost ||= number === undefined;
+    return number;
+  });
+  if (isLost) return [undefined];
+  return json === JSON.stringify(choice) ? [choice] : [JSON.parse(json), choice];
 }
 
 /** Returns the values that a schema, its parts or its items list. */
