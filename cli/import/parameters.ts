@@ -163,14 +163,17 @@ function asText(document: ApiDocument, parameter: Block, schema: Block, lose: Lo
   const choices = choicesIn(document, schema);
   const unfit = choices.find((choice) => needsJson(document, choice));
   const kind = unfit && typeOf(unfit) === 'array' ? 'a list of objects or lists' : 'an object';
-  const verb = choices.length > 1 ? 'may be' : 'is';
-  if (unfit !== undefined) throw new Inexpressible(`${verb} ${kind}, which only JSON can carry`);
-  if (choices.some((choice) => typeOf(choice) === 'file')) throw new Inexpressible('is a file');
-  const list = choices.find((choice) => typeOf(choice) === 'array');
-  if (list === undefined) return { schema };
+  const fit = choices.filter((choice) => !needsJson(document, choice));
+  if (unfit !== undefined && fit.every((choice) => choice.type === 'null'))
+    throw new Inexpressible(`is ${kind}, which only JSON can carry`);
+  if (fit.some((choice) => typeOf(choice) === 'file')) throw new Inexpressible('is a file');
+  if (unfit !== undefined) lose(`may be ${kind}, which only JSON can carry`);
+  const taken = unfit === undefined ? schema : { anyOf: fit };
+  const list = fit.find((choice) => typeOf(choice) === 'array');
+  if (list === undefined) return { schema: taken };
   const separator = separatorOf(document, parameter);
   const style = parameter.in === 'query' ? STYLES[separator] : undefined;
-  if (style !== undefined) return { schema, style };
+  if (style !== undefined) return { schema: taken, style };
   if (separator === '&') lose('is a list, of which one item can be sent');
   else lose(`is a list, given as text with "${separator}" between its items`);
   return { schema: separator === '&' ? document.block(list.items) : { type: 'string' } };
