@@ -18,6 +18,8 @@ import { isFactory, type PluginModule } from './simple-plugin.ts';
 const DEFAULT_BUDGET_MS = 1000;
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
+/** Matches what Node.js says of CommonJS. It goes on to advise `.cjs`, which no plugin's file may be. */
+const COMMON_JS = /^(\w+ is not defined in ES module scope).*/;
 const FULL_FACTORY =
   'its factory returns a plugin with "setup": export that plugin itself, with "configSchema" in it, and "setup" gets the config as its second argument';
 
@@ -92,7 +94,8 @@ class Loading {
       await this.#addOperator(entry, path);
     } catch (error) {
       if (error instanceof Noted) return;
-      const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${this.#request.redact(error)}`;
+      const why = this.#request.redact(error).replace(COMMON_JS, '$1: write "import" and "export default"');
+      const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${why}`;
       this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
     }
   }
