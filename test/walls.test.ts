@@ -156,12 +156,12 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   lib: { lines: 1955 },
   'plugins-sdk': { lines: 3225 },
   config: { lines: 2409 },
-  service: { lines: 2840 },
-  builtins: { lines: 13875 },
+  service: { lines: 2837 },
+  builtins: { lines: 13874 },
   cli: { lines: 2768 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },
-  test: { lines: 60_032 },
+  test: { lines: 60_031 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */
