@@ -2,6 +2,7 @@ import { missingScheme } from '../../lib/http/target.ts';
 import { apiPath, type CheckContext, type EndpointDraft, error, type Finding, keys } from '../../plugins-sdk/config.ts';
 import { apiHeaders, checkHeader } from '../shared/api-headers.ts';
 import { checkUrl } from '../shared/check-url.ts';
+import { firstOfApis } from '../shared/upstream.ts';
 import { checkTls } from '../shared/upstream-tls.ts';
 
 const INSTEAD = { credentials: ': use headers', query: ': use parameters' };
@@ -52,7 +53,7 @@ function checkBasic(endpoint: EndpointDraft, name: string, at: string): Finding[
 
 /** Checks the URLs, headers, certificates and paths of a config; what an API's endpoints share is checked once. */
 export function check({ endpoints }: CheckContext): Finding[] {
-  const first = endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
+  const first = firstOfApis(endpoints);
   return [
     ...first.flatMap(checkBase),
     ...first.flatMap(checkHeaders),

@@ -1,8 +1,13 @@
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { baseUrl, DEFAULT_TIMEOUT_MS, keys, optionalKey } from '../../plugins-sdk/config.ts';
+import { baseUrl, DEFAULT_TIMEOUT_MS, type EndpointDraft, keys, optionalKey } from '../../plugins-sdk/config.ts';
 import { type Endpoint, isRefusal, Refusal, Type } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import type { Responses } from '../../plugins-sdk/openapi.ts';
+
+/** Returns one endpoint of each API, for checks of what its endpoints share. */
+export function firstOfApis(endpoints: readonly EndpointDraft[]): EndpointDraft[] {
+  return endpoints.filter(({ path }) => path.endsWith('.endpoints[0]'));
+}
 
 /** Makes the refusal for a failed upstream call; reason and class are for the log and for metrics. */
 export function failed(

@@ -9,7 +9,16 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { definePlugin, perEndpoint, type Services, type Taps } from '../../plugins-sdk/index.ts';
-import { basesOf, callTimeoutOf, isBelow, isOutage, isUnsent, mirrorsKey, worse } from '../shared/upstream.ts';
+import {
+  basesOf,
+  callTimeoutOf,
+  firstOfApis,
+  isBelow,
+  isOutage,
+  isUnsent,
+  mirrorsKey,
+  worse,
+} from '../shared/upstream.ts';
 import { mirrored } from './openapi.ts';
 
 /** Milliseconds for which a host that has failed is asked last. */
@@ -92,7 +101,7 @@ export const upstreamMirrors = definePlugin({
   name: 'upstream-mirrors',
   budget: 'none',
   keys: [mirrorsKey],
-  check: ({ endpoints }) => endpoints.flatMap(checkMirrors),
+  check: ({ endpoints }) => firstOfApis(endpoints).flatMap(checkMirrors),
   openapi: () => ({ operation: (endpoint) => (mirrorsKey.of(endpoint) === undefined ? {} : mirrored) }),
   setup: (services) =>
     services.endpoints.some((endpoint) => mirrorsKey.of(endpoint) !== undefined)

@@ -13,7 +13,7 @@ import {
   warning,
 } from '../../plugins-sdk/config.ts';
 import { createHttpClient, definePlugin, isRefusal, type Services, type Taps } from '../../plugins-sdk/index.ts';
-import { callTimeoutOf, failed, isBelow, worse } from '../shared/upstream.ts';
+import { callTimeoutOf, failed, firstOfApis, isBelow, worse } from '../shared/upstream.ts';
 import { tlsOf } from '../shared/upstream-tls.ts';
 import { Settings, Token } from './token.ts';
 
@@ -122,8 +122,10 @@ export const upstreamOauth2 = definePlugin({
   name: 'upstream-oauth2',
   budget: 'none',
   keys: [oauth2],
-  check: (context) =>
-    context.endpoints.flatMap((endpoint) => [...checkOauth2(endpoint), ...checkParameters(endpoint, context)]),
+  check: (context) => [
+    ...firstOfApis(context.endpoints).flatMap(checkOauth2),
+    ...context.endpoints.flatMap((endpoint) => checkParameters(endpoint, context)),
+  ],
   setup(services) {
     const tokens = tokensOf(services);
     if (tokens.size === 0) return {};
