@@ -42,14 +42,11 @@ export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
       const own = entryOf({ payment, token: randomId() });
       const others = (entries: Names) => entries.filter((entry) => paymentOf(entry) !== payment);
       const added = (entries: Names) => [...others(entries), own].slice(-MOST_ALIKE);
-      const ended = [nonce ?? [], transaction ?? []]
-        .flat()
-        .map((id) =>
-          changeList(ids, keyOf(id), added, life).catch((error: unknown) =>
-            log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
-          ),
+      const write = (id: string) =>
+        changeList(ids, keyOf(id), added, life).catch((error: unknown) =>
+          log.warn('a payment could not be indexed', { requestId, id, error: String(error) }),
         );
-      await Promise.all(ended);
+      await Promise.all([nonce ?? [], transaction ?? []].flat().map(write));
     },
     names: async (id: string): Promise<Names> => listIn(await ids.get(keyOf(id))).map(paymentOf),
   };

@@ -203,11 +203,8 @@ export class Payments {
     const isListed = mark !== undefined && isOpen(mark);
     const listed = mark?.listed ?? token;
     if (mark !== undefined && life !== undefined) await this.index.add(mark, payment, lasting(life));
-    // Both at once, because a budget may end while the answer waits for them.
-    await Promise.all([
-      (!isListed || listed !== token) && this.index.end({ payment, token }),
-      !isListed && listed !== token && this.index.end({ payment, token: listed }),
-    ]);
+    if (!isListed || listed !== token) await this.index.end({ payment, token });
+    if (!isListed && listed !== token) await this.index.end({ payment, token: listed });
   }
 
   /** Changes the mark if the ticket's request holds the payment; leaves another request's mark as it is. */
