@@ -51,15 +51,15 @@ export function stateDependency(
 export function checkTogether(loaded: LoadedConfig): Finding[] {
   if (isRecord(stateKey.in(loaded.config))) return [];
   const { auth, modes } = needsOf(loaded.plugins.map(({ definition }) => definition));
-  const used = loaded.endpoints.flatMap(({ mode, auth: methods }) => [
-    `mode "${mode}"`,
-    ...methods.map(({ type }) => `auth "${type}"`),
-  ]);
-  const needing = [...modes.map((mode) => `mode "${mode}"`), ...auth.map((type) => `auth "${type}"`)];
+  const usedModes = new Set(loaded.endpoints.map(({ mode }) => mode));
+  const usedAuth = new Set(loaded.endpoints.flatMap((endpoint) => endpoint.auth.map(({ type }) => type)));
   const engines = [...enginesOf(loaded).keys()];
   const advice = `set settings.state to an engine for several processes${engines.length > 0 ? `, such as ${engines.join(' or ')}` : ''}`;
   const fault = (what: string) => errorAt('server.workers', `${what} needs state that all workers share: ${advice}`);
-  const faults = needing.filter((what) => used.includes(what)).map(fault);
+  const faults = [
+    ...modes.filter((mode) => usedModes.has(mode)).map((mode) => fault(`mode "${mode}"`)),
+    ...auth.filter((type) => usedAuth.has(type)).map((type) => fault(`auth "${type}"`)),
+  ];
   if (faults.length > 0) throw new ConfigErrors(faults);
   return [warningAt('server.workers', 'answers that are kept are those of each worker without settings.state')];
 }
