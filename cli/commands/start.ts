@@ -57,7 +57,10 @@ export async function start(given: Given): Promise<number> {
   const service = { file, env, log, startWatchdog, signalled, variables: () => variables(envFile, outside, warn) };
   try {
     const count = identity === undefined ? (asked ?? (await configuredWorkers(file, env))) : 1;
-    if (count > 1) return await refusePipes(files).then(() => supervise(count, service, outside, reload));
+    if (count > 1) {
+      await refusePipes(files);
+      return await supervise(count, service, outside, reload);
+    }
     if (identity === undefined) return await serve(service, reload);
     return await (await import('../../service/workers/worker.ts')).work({ identity, ...service });
   } catch (error) {

@@ -24,10 +24,12 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
     if (parts.some((part) => part[choice] !== undefined)) note('the body', `what it has by "${choice}" is left out`);
   const required = new Set(parts.flatMap((part) => listOf(part.required)));
   const hidden = new Set(parts.flatMap((part) => readOnlyIn(document, part)));
-  const members = parts.flatMap(({ properties }) => Object.entries(document.block(properties)));
+  const members = new Map<string, unknown>();
   // A member of the object itself wins over one of its parts.
-  const winners = [...new Map(members.toReversed())].toReversed();
-  return winners.flatMap(([name, schema]) => {
+  for (const { properties } of parts)
+    for (const [name, schema] of Object.entries(document.block(properties)))
+      if (!members.has(name)) members.set(name, schema);
+  return [...members].flatMap(([name, schema]) => {
     const parameter = { name, in: 'body', required: required.has(name), schema };
     if (!hidden.has(name)) return parameterOf(document, parameter, isForm, note);
     note(`body parameter "${name}"`, 'is read-only, and left out');
