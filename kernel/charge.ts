@@ -81,10 +81,8 @@ export class Charge implements CallContext {
   #noted = 0;
   /** Calls under way. */
   #calls = 0;
-  /** Calls under way that do not wait for uncharged work. */
-  #active = 0;
-  /** How often the number of calls has fallen to 0. No call still waits for uncharged work that began before. */
-  #idle = 0;
+  /** The calls under way that wait for uncharged work, and for how much each; made with the first one. */
+  #waiting: Map<object, number> | undefined;
   /** The time at which the clock was last read. */
   #since = 0;
   #controller: AbortController | undefined;
@@ -120,7 +118,7 @@ export class Charge implements CallContext {
   /** Reads the clock, and charges the time since the last reading if a call was under way. @returns whether any time is left. */
   chargeTime(): boolean {
     const now = performance.now();
-    if (this.#active > 0) this.#used += now - this.#since;
+    if (this.#calls > (this.#waiting?.size ?? 0)) this.#used += now - this.#since;
     this.#since = now;
     if (this.#used < this.#total) return true;
     this.#controller?.abort();
@@ -136,47 +134,44 @@ export class Charge implements CallContext {
   begin(): number {
     this.requireTime();
     this.#calls += 1;
-    this.#active += 1;
     return this.#used - this.#noted;
   }
 
   /**
    * Ends a call; `chargeTime` must come just before.
    * @param begun undefined for a call that found no time left.
+   * @param call what its uncharged work was begun with.
    * @returns the milliseconds that it used, without the calls inside it.
    */
-  end(begun: number | undefined): number {
+  end(begun: number | undefined, call?: object): number {
     if (begun === undefined) return 0;
     this.#calls -= 1;
-    this.#active -= 1;
-    if (this.#calls === 0) {
-      this.#active = 0;
-      this.#idle += 1;
-    }
+    // No call waits for work that was begun before the last one ended.
+    if (this.#calls === 0) this.#waiting = undefined;
+    else if (call !== undefined) this.#waiting?.delete(call);
     const milliseconds = this.#used - this.#noted - begun;
     this.#noted += milliseconds;
     return milliseconds;
   }
 
-  /** Marks one call as waiting for uncharged work; `chargeTime` must come just before. */
-  pause(): void {
-    this.#active -= 1;
-  }
-
-  resume(): void {
-    this.chargeTime();
-    this.#active += 1;
-  }
-
-  /** Does work that a plugin asks for within a call, through its context or `services.ask`. Its time is not charged. */
-  async uncharged<T>(work: () => Promise<T>): Promise<T> {
-    const idle = this.#idle;
-    this.chargeTime();
-    this.pause();
+  /**
+   * Does work that a call waits for. Its time is not charged, unless another call is at work.
+   * @param call the call under way; by default one that waits for nothing else.
+   * @throws Error if no time is left, and what the work throws.
+   */
+  async uncharged<T>(work: () => Promise<T>, call: object = {}): Promise<T> {
+    this.requireTime();
+    if (this.#calls === 0) return work();
+    this.#waiting ??= new Map();
+    const waiting = this.#waiting;
+    waiting.set(call, (waiting.get(call) ?? 0) + 1);
     try {
       return await work();
     } finally {
-      if (idle === this.#idle) this.resume();
+      this.chargeTime();
+      const left = (waiting.get(call) ?? 0) - 1;
+      if (left > 0) waiting.set(call, left);
+      else waiting.delete(call);
     }
   }
 

@@ -1,7 +1,6 @@
 import { Charge } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
-import type { Args, CallEvent, Done, Next, Observer, Tapped, Wrapper } from './hooks.ts';
-import { resultOf } from './hooks.ts';
+import type { Args, CallEvent, Guarded, Next, Observer } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import { type Contract, type Contracts, type Stage, type StageName, stages, WrongShape } from './stages.ts';
 import type { ApiResponse, CallContext, Run } from './values.ts';
@@ -33,52 +32,41 @@ export interface Tap {
 }
 
 /** A tap with its stage's row and contract, looked up once. */
-type Guarded = Tap & { readonly [K in 'kind' | 'takes' | 'returns' | 'fails' | 'public']: Stage[K] } & {
+type TapWithRow = Tap & { readonly [K in 'kind' | 'takes' | 'returns' | 'fails' | 'public']: Stage[K] } & {
   readonly contract: Contract;
 };
 
 /**
  * Wraps a plugin's function; nothing else does. The wrapper charges the budget, aborts the plugin's signal, checks the result,
  * applies the stage's failure policy and names the plugin in errors.
- * @returns a function that gives a result, `undefined` or a refusal: to its callback or, at an around stage, to its caller.
  */
-export function guarded(tap: Tap): Tapped | Wrapper {
-  const contract = tap.options.contracts.of(tap.stage);
+export function guarded(tap: Tap): Guarded {
   // All taps have one shape, whatever their stages: reading from many shapes is slow.
   const { kind, takes, returns, fails, public: isPublic } = stages[tap.stage];
-  const own: Guarded = { ...tap, kind, takes, returns, fails, public: isPublic, contract };
-  if (own.kind === 'around')
-    return ((rest) => (value, exchange, core) =>
-      new Call(own, [value, exchange], (given, asking) => rest(given, asking, core)).result()) as Wrapper;
-  return (value, args, done) => new Call(own, argsWith(value, args)).run(done);
+  const contract = tap.options.contracts.of(tap.stage);
+  const own: TapWithRow = { ...tap, kind, takes, returns, fails, public: isPublic, contract };
+  return (args, rest) => new Call(own, args, rest).run();
 }
-
-/** Returns a stage's arguments with the value that the function before has made of the first one. */
-const argsWith = (value: unknown, args: Args) => (value === args[0] ? args : args.with(0, value));
 
 /**
  * One call of a plugin's function. At an around stage the function gets this object as its last argument, for `signal`,
  * `exchange`, `next` and `share`. Other functions get an object with the signal: their charge or, without a budget, the exchange.
  */
 class Call {
-  readonly #tap: Guarded;
+  readonly #tap: TapWithRow;
   readonly #args: Args;
   readonly #exchange: Exchange;
   readonly #rest: Next | undefined;
   /** Each watch hook gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
   #begun: number | undefined;
-  /** Where its budget would end now, for the text. */
-  #phase = 'in the call';
   /** The context that a public hook got. */
   #context: unknown;
-  /** How much uncharged work is under way. */
-  #pauses = 0;
   #hasAsked = false;
   #isOver = false;
 
   /** @param rest of an around stage. */
-  constructor(tap: Guarded, args: Args, rest?: Next) {
+  constructor(tap: TapWithRow, args: Args, rest: Next | undefined) {
     const { budget, kind, plugin } = tap;
     this.#tap = tap;
     this.#args = args;
@@ -111,7 +99,7 @@ class Call {
   get share() {
     return (key: string, work: PluginFunction) => {
       const tap = { ...this.#tap, fn: (_: unknown, __: unknown, call: unknown) => work(call) };
-      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).result();
+      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
       return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
     };
   }
@@ -121,60 +109,37 @@ class Call {
     return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
   }
 
-  /** Runs the call. @returns its result: a promise only if the function returns one. @throws Refusal */
-  result(): unknown {
-    return resultOf((done) => this.run(done));
-  }
-
-  /** Runs the call. */
-  run(done: Done): unknown {
-    let value: unknown;
-    try {
-      value = this.#call();
-      if (isThenable(value)) return this.#follow(value, done);
-    } catch (error) {
-      return this.#fail(error, done);
-    }
-    return this.#succeed(value, done);
-  }
-
-  /** Ends the call with what it returned. At an around stage, `undefined` leaves the answer to the next function. */
-  #succeed(value: unknown, done: Done): unknown {
-    const { contract, plugin, isBuiltin } = this.#tap;
+  /** Returns the function's result: a promise only if the function returns one. @throws Refusal */
+  run(): unknown {
     let result: unknown;
     try {
-      // Reading a result may run an operator's code, in accessors and proxies.
-      if (!isBuiltin) {
-        this.#charge?.requireTime();
-        this.#phase = 'in what it returned';
-      }
-      contract.ended?.(this.#context);
-      if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
-      else if (this.#rest !== undefined && this.#hasAsked)
-        throw new WrongShape('returned nothing, after it had asked for the rest');
-      this.#charge?.requireTime();
+      const value = this.#call();
+      if (isThenable(value)) return this.#follow(value);
+      result = this.#accept(value);
     } catch (error) {
-      return this.#fail(error, done);
+      return this.#fail(error);
     }
-    this.#end('done');
-    if (result !== undefined || this.#rest === undefined) return done(null, result);
-    const rest = async () => this.#rest?.(this.#args[0], this.#exchange);
-    return done(null, rest());
+    return this.#succeed(result);
   }
 
   /** Waits for what the function has promised, at most until the budget ends. */
-  #follow(pending: PromiseLike<unknown>, done: Done) {
-    const once = (how: () => void) => {
-      if (this.#isOver) return;
+  async #follow(pending: PromiseLike<unknown>): Promise<unknown> {
+    let forget: (() => void) | undefined;
+    let result: unknown;
+    try {
+      // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
+      const followed = new Promise((follow) => follow(pending));
+      const value = await new Promise((resolve, reject) => {
+        forget = this.#charge?.onEnd(reject);
+        followed.then(resolve, reject);
+      });
+      result = this.#accept(value);
+    } catch (error) {
+      return this.#fail(error);
+    } finally {
       forget?.();
-      how();
-    };
-    const fail = (error: unknown) => once(() => this.#fail(error, done));
-    // An observer may throw, and `done` must be called all the same. A budget may end at once, before `forget` is set.
-    const forget = this.#charge?.onEnd((error) => void Promise.reject(error).catch(fail).catch(done));
-    // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
-    const followed = new Promise((follow) => follow(pending));
-    followed.then((value) => once(() => this.#succeed(value, done)), fail).catch(done);
+    }
+    return this.#succeed(result);
   }
 
   #call(): unknown {
@@ -188,26 +153,38 @@ class Call {
     if (takes[0] === 'response' && !isBuiltin) options.contracts.protect(args[0] as ApiResponse);
     if (this.#rest !== undefined) return fn(...args, this);
     const call = this.#callContext();
-    if (takes[0] === 'run') return fn(this.#unchargedRun(args[0] as Run), this.#exchange, call);
+    if (takes[0] === 'run') {
+      const run = args[0] as Run;
+      return fn((options: Parameters<Run>[0]) => this.#uncharged(() => run(options)), this.#exchange, call);
+    }
     // Spreading the arguments would double the cost of most calls.
     return args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
   }
 
-  /** Returns a mode's `run`, whose time is not charged to the plugin. */
-  #unchargedRun(run: Run): Run {
-    return (options) => this.#uncharged(() => run(options));
+  /** Checks what the function returned: reading it may run an operator's code, in accessors and proxies. @throws Error */
+  #accept(value: unknown): unknown {
+    const { contract, plugin } = this.#tap;
+    let result: unknown;
+    contract.ended?.(this.#context);
+    if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
+    else if (this.#rest !== undefined && this.#hasAsked)
+      throw new WrongShape('returned nothing, after it had asked for the rest');
+    this.#charge?.requireTime();
+    return result;
   }
 
-  /** Applies the failure policy: passes on a refusal if fail-closed. */
-  #fail(thrown: unknown, done: Done) {
+  /** Ends the call. At an around stage, a function that returned nothing leaves the answer to the rest. @throws Refusal */
+  #succeed(result: unknown): unknown {
+    this.#end('done');
+    return result === undefined ? this.#rest?.(this.#args[0], this.#exchange) : result;
+  }
+
+  /** Ends the call with the stage's failure policy. @throws Refusal if fail-closed. */
+  #fail(thrown: unknown): undefined {
     const error = thrown ?? new Error('threw nothing');
     const { plugin, stage, kind, budget, fails, public: isPublic, options } = this.#tap;
     const { requestId, abandoned } = this.#exchange;
-    const charge = this.#charge;
     let outcome: CallEvent['outcome'] = 'done';
-    const place = charge?.chargeTime() === false ? this.#phase : 'in what it threw';
-    const isBegun = this.#begun !== undefined;
-    const spent = isBegun ? `its ${budget} ms were spent ${place}` : 'its budget was spent before the call';
     // A public hook that throws a refusal drops the request, as with any error. At inner stages a thrown refusal is the answer,
     // and no failure.
     let refusal = asRefusal(isPublic ? errorForLog(error) : error, stage, (reason) => {
@@ -217,15 +194,17 @@ class Call {
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
     // Reading an error may run the plugin's code, too, and end its budget.
-    if (charge?.chargeTime() === false) {
+    if (this.#charge?.chargeTime() === false) {
       outcome = 'exhausted';
+      const isBegun = this.#begun !== undefined;
+      const spent = isBegun ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#end(outcome);
-    if (fails !== 'open') return done(refusal);
+    if (fails !== 'open') throw refusal;
     if (kind === 'watch' || !abandoned)
       options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
-    done();
+    return undefined;
   }
 
   /** Ends the call. Calls of built-ins, and of plugins without a budget, are reported only when they fail. */
@@ -233,8 +212,7 @@ class Call {
     const { plugin, stage, isBuiltin, options } = this.#tap;
     const charge = this.#charge;
     this.#isOver = true;
-    if (this.#pauses > 0) charge?.resume();
-    const milliseconds = charge?.end(this.#begun) ?? 0;
+    const milliseconds = charge?.end(this.#begun, this) ?? 0;
     if (outcome === 'done' && (isBuiltin || charge === undefined)) return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
   }
@@ -242,22 +220,17 @@ class Call {
   /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */
   #uncharged<T>(work: () => Promise<T>): Promise<T> {
     this.#hasAsked = true;
-    const working = this.#paused(work);
+    const working = this.#whileUnderWay(work);
     working.catch(() => undefined);
     return working;
   }
 
-  async #paused<T>(work: () => Promise<T>): Promise<T> {
+  /** A mode may do its work after its call, while its body streams. @throws Error at an around stage, and what the work throws. */
+  async #whileUnderWay<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isOver && this.#rest !== undefined) throw new Error('the call has ended');
     this.#charge?.requireTime();
-    this.#pauses += 1;
-    if (this.#pauses === 1 && !this.#isOver) this.#charge?.pause();
-    try {
-      return await work();
-    } finally {
-      this.#pauses -= 1;
-      if (this.#pauses === 0 && !this.#isOver) this.#charge?.resume();
-    }
+    if (this.#isOver || this.#charge === undefined) return work();
+    return this.#charge.uncharged(work, this);
   }
 }
 

@@ -54,21 +54,22 @@ export interface TapDescription {
   readonly budget: number | 'none';
 }
 
-/** The callback of a guarded function, called once: synchronously if the plugin returned no promise. An error is a refusal. */
-export type Done = (error?: unknown, value?: unknown) => void;
+/** A stage's arguments, the exchange last. */
+export type Args = readonly unknown[];
 
 /** The rest of an around stage with its core, or the core alone. @throws Refusal */
 export type Next = (value: unknown, exchange: Exchange) => unknown;
 /** The composed functions of an around stage, or of its rest, which end by calling the core. @throws Refusal */
-export type Composed = (value: unknown, exchange: Exchange, core: Next) => unknown;
+type Composed = (value: unknown, exchange: Exchange, core: Next) => unknown;
 
-/** A stage's arguments, the exchange last. */
-export type Args = readonly unknown[];
+/** A guarded function: returns its result, or a promise only if the plugin's function does. @throws Refusal, and nothing else. */
+export type Guarded = (args: Args, rest?: Next) => unknown;
 
-/** A guarded function, which throws nothing. At a map `value` is the first argument as the function before has changed it. */
-export type Tapped = (value: unknown, args: Args, done: Done) => void;
-/** A guarded function of an around stage. */
-export type Wrapper = (rest: Composed) => Composed;
+/** tapable's callback, called once; an error is a refusal. */
+type Done = (error?: unknown, value?: unknown) => void;
+/** At a map `value` is the first argument as the function before has changed it. */
+type Tapped = (value: unknown, args: Args, done: Done) => void;
+type Wrapper = (rest: Composed) => Composed;
 
 interface TapOptions extends Pick<TapDescription, 'budget'> {
   readonly name: string;
@@ -96,13 +97,32 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
   around: () => new SyncWaterfallHook(['rest']),
 };
 
-/** Returns what a function passes to its callback: as a promise only if it calls back later. @throws Refusal */
-export function resultOf(start: (done: Done) => void): unknown {
+/** Makes of a guarded function one that throws nothing. It calls back at once unless the result is a promise. */
+function tapped(fn: Guarded): Tapped {
+  return (value, args, done) => {
+    let result: unknown;
+    try {
+      result = fn(value === args[0] ? args : args.with(0, value));
+    } catch (refusal) {
+      return done(refusal);
+    }
+    if (result instanceof Promise) result.then((value) => done(null, value), done);
+    else done(null, result);
+  };
+}
+
+/** Makes a function of an around stage out of a guarded one. */
+function wrapper(fn: Guarded): Wrapper {
+  return (rest) => (value, exchange, core) => fn([value, exchange], (given, asking) => rest(given, asking, core));
+}
+
+/** Calls a hook. @returns its result: as a promise only if the hook calls back later. @throws Refusal */
+function call(hook: StageHook, args: Args): unknown {
   let isSettled = false;
   let error: unknown;
   let value: unknown;
   let settle: Done | undefined;
-  start((failure, result) => {
+  hook.callAsync(args[0], args, (failure, result) => {
     if (settle !== undefined) return settle(failure, result);
     isSettled = true;
     error = failure;
@@ -138,19 +158,14 @@ export class Hooks {
   }
 
   /** Adds a function. @param isLast places it after all functions that are not last, in any order of registration. */
-  tap(
-    stage: StageName,
-    { plugin: name, variant = '', budget }: TapDescription,
-    isLast: boolean,
-    fn: Tapped | Wrapper,
-  ): void {
+  tap(stage: StageName, { plugin: name, variant = '', budget }: TapDescription, isLast: boolean, fn: Guarded): void {
     const hook = this.#hooks[stage].for(variant);
     this.#variants[stage].add(variant);
     const place = isLast ? LAST : 0;
     // tapable calls the lowest `stage` first, and who wraps last is outermost. So each registration gets a lower one than the
     // one before, and built-ins the lowest: operators' A and B, registered in this order, and built-in C make A(B(C(core))).
-    if (stages[stage].kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, fn);
-    else hook.tapAsync({ name, budget, stage: place }, fn);
+    if (stages[stage].kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, wrapper(fn));
+    else hook.tapAsync({ name, budget, stage: place }, tapped(fn));
   }
 
   /** Composes the functions of each around stage, once all are added. */
@@ -186,8 +201,7 @@ export class Hooks {
     const hook = this.#hooks[stage].get(variant);
     if (hook === undefined) return (stages[stage].kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    const ask = () => resultOf((done) => hook.callAsync(args[0], args, done));
-    return this.#called(stage, exchange, ask) as Awaitable<AnswerOf<N>>;
+    return this.#called(stage, exchange, () => call(hook, args)) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
@@ -199,8 +213,7 @@ export class Hooks {
   ): Awaitable<ResultOf<N>> {
     const composed = this.#composed.get(stage);
     if (composed === undefined) return core(value, exchange);
-    const ask = () => composed(value, exchange, core as Next);
-    return this.#called(stage, exchange, ask) as Awaitable<ResultOf<N>>;
+    return this.#called(stage, exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
   }
 
   /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */

@@ -106,10 +106,9 @@ describe('the budget', () => {
     ['onBeforeSign', 'data', '0x02'],
   ] as const) {
     it(`ends ${stage} when reading what the function returned takes too long`, async () => {
-      const reason = 'its 100 ms were spent in what it returned';
       for (const fn of [() => slow(name, 110, value), async () => slow(name, 110, value)]) {
         const { outcome, exchange } = await run(stage, fn, { budget: 100 });
-        assert.deepEqual(outcome, exhausted(reason));
+        assert.deepEqual(outcome, exhausted(spent(100)));
         assert.deepEqual(
           (await run(stage, () => undefined, { budget: 100, exchange })).outcome,
           exhausted(SPENT_BEFORE),
@@ -137,7 +136,7 @@ describe('the budget', () => {
     };
     for (const fn of [thrown, async () => thrown()]) {
       const { outcome } = await run('validate', fn, { budget: 100 });
-      assert.deepEqual(outcome, exhausted('its 100 ms were spent in what it threw'));
+      assert.deepEqual(outcome, exhausted(spent(100)));
     }
   });
 
