@@ -33,8 +33,8 @@ export class Signers implements Signing {
   readonly #env: Environment;
   readonly #log: Log;
   readonly #keys = new Map<SignerRole, Signer>();
-  /** The open signers, by the part of a config that names them. */
-  readonly #opened = new Map<string, { readonly set: SignerSet; readonly users: Set<Config> }>();
+  /** The open signers by config; configs that name the same signers share a set. */
+  readonly #sets = new Map<Config, SignerSet>();
   #variables: Environment;
 
   /** @param env the variables of the start: a key in them stays for the life of the process. */
@@ -71,8 +71,7 @@ export class Signers implements Signing {
 
   /** Returns the open signers of a config; undefined where another plugin signs. */
   inUse(config: Config): SignerSet | undefined {
-    const opened = this.#opened.get(keyOf(config));
-    return opened?.users.has(config) ? opened.set : undefined;
+    return this.#sets.get(config);
   }
 
   opened(config: Config): SignerSet {
@@ -94,24 +93,19 @@ export class Signers implements Signing {
     const { config, plugins } = loaded;
     // Where another plugin signs, no signer is needed.
     if (!plugins.some(({ definition }) => definition.keys?.includes(signerKey))) return;
-    const key = keyOf(config);
-    const opened = this.#opened.get(key) ?? { set: await this.#open(loaded), users: new Set() };
-    this.#opened.set(key, opened);
-    opened.users.add(config);
+    const [, shared] = [...this.#sets].find(([other]) => named(other) === named(config)) ?? [];
+    this.#sets.set(config, shared ?? (await this.#open(loaded)));
   }
 
   /** Closes the signers of a config, unless another config uses them. */
   async release(config: Config): Promise<void> {
-    const key = keyOf(config);
-    const opened = this.#opened.get(key);
-    if (opened?.users.delete(config) !== true || opened.users.size > 0) return;
-    this.#opened.delete(key);
-    await this.#close(opened.set);
+    const set = this.#sets.get(config);
+    this.#sets.delete(config);
+    if (set !== undefined && ![...this.#sets.values()].includes(set)) await this.#close(set);
   }
 
   async close(): Promise<void> {
-    const users = [...this.#opened.values()].flatMap((opened) => [...opened.users]);
-    await Promise.all(users.map((config) => this.release(config)));
+    await Promise.all([...this.#sets.keys()].map((config) => this.release(config)));
   }
 
   async #open(loaded: LoadedConfig): Promise<SignerSet> {
@@ -178,6 +172,7 @@ export function throwAwaySigning(): Signing {
   return { key: () => signer, opened: () => ({ current }) };
 }
 
-function keyOf(config: Config): string {
+/** Returns the part of a config that names its signers, as a text. */
+function named(config: Config): string {
   return JSON.stringify(signerKey.in(config) ?? ENVIRONMENT);
 }
