@@ -38,6 +38,8 @@ export interface Shared extends Pick<Services, 'now' | 'debts' | 'phase'> {
   readonly stateEngine?: StateClient | undefined;
   readonly workers?: WorkerLink | undefined;
   readonly lastReload: () => LastReload;
+  /** The generations that have been in force and still have requests, that in force included. */
+  readonly generations: Set<Generation>;
   /** The status of the generation in force; undefined before the first one is. */
   status(): ReturnType<Status['read']> | undefined;
 }
@@ -54,27 +56,26 @@ export class Generation {
   readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
-  readonly #log: Log;
+  readonly #shared: Shared;
   readonly #requests = new WaitGroup();
-  readonly #signers: Signers;
   /** The plugins whose start has begun, which a stop has to stop. */
   readonly #started: Registration[] = [];
   #stopped: Promise<void> | undefined;
 
   /** @param before the generation whose state this one takes over. @throws RegistrationError */
-  constructor(loaded: LoadedConfig, { signers, lastReload, status, ...shared }: Shared, before?: Generation) {
+  constructor(loaded: LoadedConfig, shared: Shared, before?: Generation) {
+    const { signers, generations, lastReload, status, ...parts } = shared;
+    const { log, stateEngine: state } = parts;
     this.loaded = loaded;
-    this.#signers = signers;
-    this.#log = shared.log;
+    this.#shared = shared;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
-    this.#meters = shared.meters.draft();
-    const { stateEngine: state } = shared;
+    this.#meters = parts.meters.draft();
     if (state !== undefined) stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
     const definitions = loaded.plugins.map(({ definition }) => definition);
     this.connectionLimits = connectionLimitsOf(loaded.config, definitions);
-    const runtime = { now: shared.now, makeAnswer: madeHere, failed: failureLog(this.#log, loaded.hide) };
+    const runtime = { now: parts.now, makeAnswer: madeHere, failed: failureLog(log, loaded.hide) };
     try {
-      const surroundings = { ...shared, ...signers.addressesIn(loaded) };
+      const surroundings = { ...parts, ...signers.addressesIn(loaded) };
       tellOfService(this.status, this.#meters, { ...surroundings, config: loaded.file, lastReload });
       this.plugins = assemble(loaded, {
         ...surroundings,
@@ -82,7 +83,7 @@ export class Generation {
         meters: this.#meters,
         status: { show: (...part) => this.status.show(...part), read: () => status() ?? this.status.read() },
         background: inBackground(this.background, (plugin, error) =>
-          this.#log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
+          log.error(`plugin "${plugin}" failed in the background`, { error: loaded.hide(errorForLog(error)) }),
         ),
         // Counting handles a rejection. The plugin gets another promise, so that one which it does not await is reported.
         ask: async (plugin, id, parameters, options) => {
@@ -106,7 +107,7 @@ export class Generation {
         closed: this.#requests.done,
       });
     } catch (error) {
-      void this.letGo(before === undefined ? [] : [before]);
+      void this.stop(0);
       throw error;
     }
   }
@@ -116,21 +117,17 @@ export class Generation {
     this.app.handle(request, response);
   }
 
-  /** Starts the plugins; when one cannot start, stops those before it. @throws RegistrationError */
+  /** Starts the plugins. @throws RegistrationError when one cannot start; those before it have to be stopped. */
   async start(): Promise<void> {
-    try {
-      for (const each of this.plugins.plugins) {
-        this.#started.push(each);
-        await startPlugin(each, this.loaded.hide);
-      }
-    } catch (error) {
-      await this.stop(STOP_TIMEOUT_MS);
-      throw error;
+    for (const each of this.plugins.plugins) {
+      this.#started.push(each);
+      await startPlugin(each, this.loaded.hide);
     }
   }
 
   /** Puts the started generation into force. After this it takes over no more state from the one before. */
   commit(): void {
+    this.#shared.generations.add(this);
     this.#states.settle();
     this.#meters.commit();
   }
@@ -149,32 +146,32 @@ export class Generation {
     } while (this.background.size > 0);
   }
 
-  /** Stops the plugins that were started, once. @param patience milliseconds for them to stop; raised to 1000, and cut at 5000. */
+  /**
+   * Stops the plugins that were started, then closes the state and the signers that no other generation uses. All of this once.
+   * @param patience milliseconds for the plugins; raised to 1000, and cut at 5000.
+   */
   stop(patience: number): Promise<void> {
-    this.#stopped ??= this.#stopPlugins(Math.min(Math.max(patience, 1000), STOP_TIMEOUT_MS));
+    this.#stopped ??= this.#stop(Math.min(Math.max(patience, 1000), STOP_TIMEOUT_MS));
     return this.#stopped;
   }
 
-  /** Closes the state and the signers that no other generation uses. @param others the generations that live on. */
-  async letGo(others: Iterable<Generation>): Promise<void> {
-    try {
-      const states = [...others].map((other) => other.#states);
-      await Promise.all([this.#states.closeAllBut(states), this.#signers.release(this.loaded.config)]);
-    } catch (error) {
-      this.#log.error('state of a plugin cannot be closed', { error: errorForLog(error) });
-    }
-  }
-
-  async #stopPlugins(patience: number): Promise<void> {
+  async #stop(patience: number): Promise<void> {
     const stops = this.#started.map(async ({ name, plugin }) => {
       try {
         const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));
-        if (stopped === LATE) this.#log.error(`plugin "${name}" did not stop in time`);
+        if (stopped === LATE) this.#shared.log.error(`plugin "${name}" did not stop in time`);
       } catch (error) {
-        this.#log.error(`plugin "${name}" failed to stop`, { error: errorForLog(error) });
+        this.#shared.log.error(`plugin "${name}" failed to stop`, { error: errorForLog(error) });
       }
     });
     await Promise.all(stops);
+    this.#shared.generations.delete(this);
+    try {
+      const others = [...this.#shared.generations].map((other) => other.#states);
+      await Promise.all([this.#states.closeAllBut(others), this.#shared.signers.release(this.loaded.config)]);
+    } catch (error) {
+      this.#shared.log.error('state of a plugin cannot be closed', { error: errorForLog(error) });
+    }
   }
 }
 

@@ -27,8 +27,6 @@ export class Server {
   readonly meters: MeterRegistry;
   readonly #shared: Shared;
   readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
-  /** Generations that still have requests, the current one included. */
-  readonly #generations = new Set<Generation>();
   /** The generation in force; before the start, the one that will be. */
   #generation: Generation;
   /** The config of the start. It sets where the server listens, whatever later configs say. */
@@ -51,9 +49,9 @@ export class Server {
       ...{ meters: this.meters, debts: new Debts(), lastReload: () => this.#lastReload, phase: () => this.#phase },
       // The first generation does not exist yet while its plugins are set up.
       status: () => this.#generation?.status.read(),
+      generations: new Set(),
     };
     this.#generation = new Generation(loaded, this.#shared);
-    this.#install(this.#generation);
     limitClients(this.http, () => this.#generation.connectionLimits, log);
     surviveRefusals(this.http, (detail) => log.warn('connections cannot be accepted', { detail }));
   }
@@ -64,7 +62,7 @@ export class Server {
     try {
       await this.#shared.stateEngine?.start();
       await generation.start();
-      generation.commit();
+      this.#install(generation);
       await listen();
     } catch (error) {
       await this.stopAtOnce();
@@ -91,8 +89,8 @@ export class Server {
 
   /** Stops what `start` has started, without a drain; plugins have a second. */
   async stopAtOnce(): Promise<void> {
-    await this.#remove(this.#generation, 0);
-    await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
+    await this.#generation.stop(0);
+    await this.#close();
   }
 
   async #reload(load: Load, variables: ReadVariables, news: Log): Promise<boolean> {
@@ -126,21 +124,19 @@ export class Server {
       await next.start();
       if (this.#phase === 'stopping') throw new Error('the service stops');
     } catch (error) {
-      await next.stop(0);
-      await next.letGo(this.#generations);
+      await next.stop(this.#phase === 'stopping' ? 0 : LONGEST_DRAIN_MS);
       throw error;
     }
-    next.commit();
     this.#install(next);
     void this.#retire(old);
     return old.loaded;
   }
 
   #install(generation: Generation): void {
+    generation.commit();
     const generations = this.#lastReload.generation + 1;
     this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000, generation: generations };
     this.#generation = generation;
-    this.#generations.add(generation);
   }
 
   /** Stops a replaced generation after its requests have ended. */
@@ -149,19 +145,13 @@ export class Server {
     await old.served();
     await withTimeout(DRAIN_TIME_MS, old.drained());
     old.background.tell(this.#shared.log);
-    await this.#remove(old, LONGEST_DRAIN_MS);
-  }
-
-  /** Stops a generation, and closes the state that no other generation uses. @param patience milliseconds for its plugins. */
-  async #remove(generation: Generation, patience: number): Promise<void> {
-    await generation.stop(patience);
-    if (this.#generations.delete(generation)) await generation.letGo(this.#generations);
+    await old.stop(LONGEST_DRAIN_MS);
   }
 
   async #stop(): Promise<void> {
     this.#phase = 'stopping';
     const started = performance.now();
-    const generations = [...this.#generations];
+    const generations = [...this.#shared.generations];
     for (const generation of generations) generation.app.endStreams();
     const delay = drainDelayOf(this.#generation.loaded.config);
     let isServed = false;
@@ -180,7 +170,12 @@ export class Server {
     const patience = Math.max(LONGEST_DRAIN_MS + delay - (performance.now() - started), 0);
     // Waits for a reload that has started plugins. A reload without any stops by itself.
     await withTimeout(patience, this.#replacing);
-    await Promise.all(generations.map((generation) => this.#remove(generation, patience)));
+    await Promise.all(generations.map((generation) => generation.stop(patience)));
+    await this.#close();
+  }
+
+  /** Closes what the generations have shared. */
+  async #close(): Promise<void> {
     await Promise.all([this.#shared.stateEngine?.close(), this.#shared.signers.close()]);
   }
 }
