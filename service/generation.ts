@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoadedConfig } from '../config/index.ts';
 import { HttpApp } from '../http/app.ts';
-import { WaitGroup } from '../kernel/exchange.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import type { Registration } from '../kernel/registry.ts';
@@ -57,7 +56,6 @@ export class Generation {
   readonly #states: StateStore;
   readonly #meters: MeterSet;
   readonly #shared: Shared;
-  readonly #requests = new WaitGroup();
   /** The plugins whose start has begun, which a stop has to stop. */
   readonly #started: Registration[] = [];
   #stopped: Promise<void> | undefined;
@@ -88,7 +86,7 @@ export class Generation {
         // Counting handles a rejection. The plugin gets another promise, so that one which it does not await is reported.
         ask: async (plugin, id, parameters, options) => {
           const asked = { ...options, plugin, id, parameters };
-          return this.#requests.track(() => ask(this.#pipeline, this.plugins.observer, asked));
+          return this.plugins.hooks.running.track(() => ask(this.#pipeline, this.plugins.observer, asked));
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
         prices: {
@@ -104,7 +102,7 @@ export class Generation {
         newId: randomId,
         check: httpResponseOf,
         failed: runtime.failed,
-        closed: this.#requests.done,
+        closed: this.plugins.hooks.running.done,
       });
     } catch (error) {
       void this.stop(0);
@@ -112,8 +110,9 @@ export class Generation {
     }
   }
 
+  /** Answers a request, which counts as work of the pipeline until its response is out. */
   handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#requests.add();
+    this.plugins.hooks.running.add();
     this.app.handle(request, response);
   }
 
@@ -133,9 +132,8 @@ export class Generation {
   }
 
   /** Resolves when no request is under way; detached requests and the hooks that observe their ends count, too. */
-  async served(): Promise<void> {
-    await this.#requests.wait();
-    await this.#pipeline.drained();
+  served(): Promise<void> {
+    return this.plugins.hooks.running.wait();
   }
 
   /** Resolves when no request and no background work is left; background work may make requests of its own. */
