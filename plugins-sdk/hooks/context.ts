@@ -1,20 +1,14 @@
 import { Charge } from '../../kernel/charge.ts';
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { CallContext, JsonText } from '../../kernel/values.ts';
+import type { CallContext, Endpoint, JsonText } from '../../kernel/values.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import { ContextKey } from '../context-key.ts';
-import type { HookContext, SignedAnswer } from './contexts.ts';
+import type { ErrorContext, HookContext, SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 
 /** Memos as JSON texts, by plugin. An exchange and its forks share a map, so each replaces it instead of changing it. */
 const memos = new ContextKey<ReadonlyMap<string, string>>('memos');
-
-interface Names {
-  readonly id: string;
-  readonly api: string | undefined;
-  readonly name: string | undefined;
-}
 
 /**
  * The members that all public contexts have. It is a class because an object with its own accessors costs more than all the rest.
@@ -22,7 +16,7 @@ interface Names {
  */
 class Context {
   readonly requestId: string;
-  readonly endpointId: string;
+  readonly endpointId: string | undefined;
   readonly api: string | undefined;
   readonly endpoint: string | undefined;
   readonly #exchange: Exchange;
@@ -33,13 +27,8 @@ class Context {
   #memo: Memo | undefined;
   #answer: SignedAnswer | undefined;
 
-  constructor(
-    exchange: Exchange,
-    { id, api, name }: Names,
-    call: CallContext,
-    plugin: string,
-    sent: JsonText | undefined,
-  ) {
+  constructor(exchange: Exchange, call: CallContext, plugin: string, sent: JsonText | undefined) {
+    const { id, api, name }: Partial<Endpoint> = exchange.resolved ?? {};
     this.requestId = exchange.requestId;
     this.endpointId = id;
     this.api = api;
@@ -120,16 +109,15 @@ type Lazy = 'signal' | 'memo' | 'answer';
 
 /**
  * Makes a context with the members of one hook. All hooks share one class, since V8 then builds objects in half the time.
+ * @param own also the id as sent, for a request that may have matched no endpoint.
  * @param sent the JSON of `answer`.
- * @param names needed for a request that matched no endpoint.
  */
-export function contextOf<C>(
+export function contextOf<C extends Pick<ErrorContext, 'endpointId'>>(
   exchange: Exchange,
   call: CallContext,
   plugin: string,
-  own: Omit<C, keyof HookContext | Lazy>,
+  own: Omit<C, keyof HookContext | Lazy> & Partial<Pick<C, 'endpointId'>>,
   sent?: JsonText,
-  names: Names = exchange.endpoint,
 ): object {
-  return Object.freeze(Object.assign(new Context(exchange, names, call, plugin, sent), own));
+  return Object.freeze(Object.assign(new Context(exchange, call, plugin, sent), own));
 }

@@ -89,9 +89,8 @@ export const publicHooks: StageContracts['contexts'] = {
   onError: {
     context: ([refusal, id, exchange], call, _, plugin) => {
       const { stage = 'unknown', status } = refusal;
-      const names = exchange.resolved ?? { id, api: undefined, name: undefined };
-      const own = { error: new Error(refusal.message), stage, status };
-      return contextOf<ErrorContext>(exchange, call, plugin, own, undefined, names);
+      const own = { endpointId: exchange.resolved?.id ?? id, error: new Error(refusal.message), stage, status };
+      return contextOf<ErrorContext>(exchange, call, plugin, own);
     },
   },
 };
