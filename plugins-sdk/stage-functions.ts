@@ -1,15 +1,6 @@
 import type { Exchange } from '../kernel/exchange.ts';
-import type {
-  ArgsOf,
-  AroundStage,
-  AroundValue,
-  Contracts,
-  NamesWith,
-  ResultOf,
-  Row,
-  StageName,
-} from '../kernel/stages.ts';
-import type { Awaitable, CallContext, Values } from '../kernel/values.ts';
+import type { ArgsOf, AroundStage, AroundValue, NamesWith, ResultOf, Row, StageName } from '../kernel/stages.ts';
+import type { Awaitable, CallContext } from '../kernel/values.ts';
 
 /** The stages of the public hooks, which take one context and return a small object or nothing. */
 export type ContextStage = NamesWith<{ readonly public: true }>;
@@ -53,24 +44,3 @@ export type CallOf<N extends StageName> = N extends AroundStage ? AroundCall<Aro
 export type StageFn<N extends StageName> = (
   ...args: [...ArgsOf<N>, call: CallOf<N>]
 ) => Awaitable<ResultOf<N> | undefined | void>;
-
-/** How a public hook's context is made, and how its result is read. */
-export interface ContextContract<N extends StageName> {
-  /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: CallContext, hidden: ReadonlySet<string>, plugin: string): unknown;
-  /** Reads a hook's result; absent at a watch, whose results are ignored. @throws WrongShape */
-  accept?(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
-}
-
-/**
- * How values from plugins become a stage's result: as checked copies, or as they are where they cannot change. The functions
- * throw {@link WrongShape}, and any error that reading a hostile value throws.
- */
-export interface StageContracts extends Contracts {
-  readonly contexts: { readonly [N in ContextStage]: ContextContract<N> };
-  /** Readers, by around stage, of the value that a function passes to the next one. @param args those that the function got. */
-  readonly inputs: { readonly [N in AroundStage]: (value: unknown, args: readonly unknown[]) => AroundValue<N> };
-  readonly results: {
-    readonly [R in InnerResult]: (value: unknown, args: readonly unknown[], plugin: string) => Values[R];
-  };
-}

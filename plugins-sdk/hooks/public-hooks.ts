@@ -1,7 +1,8 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { ApiResponse } from '../../kernel/values.ts';
+import type { ArgsOf, ResultOf, StageName } from '../../kernel/stages.ts';
+import type { ApiResponse, CallContext } from '../../kernel/values.ts';
 import { clientIp } from '../context-key.ts';
-import type { StageContracts } from '../stage-functions.ts';
+import type { ContextStage } from '../stage-functions.ts';
 import { contextOf } from './context.ts';
 import type {
   AfterApiCallContext,
@@ -56,8 +57,16 @@ export function responseView(response: ApiResponse): AfterApiCallContext['respon
   return view;
 }
 
-/** Functions that turn a public stage's arguments into a context, and a hook's result into the stage's result. */
-export const publicHooks: StageContracts['contexts'] = {
+/** How a public hook's context is made from the stage's arguments, and how the hook's result is read. */
+interface PublicHook<N extends StageName> {
+  /** @param hidden lower-case names of request headers that functions must not see. */
+  context(args: ArgsOf<N>, call: CallContext, hidden: ReadonlySet<string>, plugin: string): object;
+  /** Reads a hook's result; absent at a watch, whose results are ignored. @throws WrongShape */
+  accept?(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
+}
+
+/** The public hooks by stage. */
+export const publicHooks: { readonly [N in ContextStage]: PublicHook<N> } = {
   onHttpRequest: {
     context: ([exchange], call, hidden, plugin) => {
       const { parameters } = exchange;

@@ -1,5 +1,12 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import { type Contract, type StageName, stages, WrongShape } from '../../kernel/stages.ts';
+import {
+  type AroundStage,
+  type AroundValue,
+  type Contract,
+  type Contracts,
+  stages,
+  WrongShape,
+} from '../../kernel/stages.ts';
 import type {
   Encoded,
   Endpoint,
@@ -10,6 +17,7 @@ import type {
   Question,
   Signed,
   SignRequest,
+  Values,
 } from '../../kernel/values.ts';
 import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
@@ -21,7 +29,7 @@ import { publicHooks } from '../hooks/public-hooks.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
-import type { StageContracts } from '../stage-functions.ts';
+import type { InnerResult } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { headersOf, httpResponseOf } from './http-response.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
@@ -133,55 +141,63 @@ export interface ServiceFacts extends Vouchers {
   readonly endpoints: Pick<ReadonlySet<unknown>, 'has'>;
 }
 
-/** Returns the contracts of all stages: for public hooks by stage, for other stages by the value that they return. */
-export function contractsFor(facts: ServiceFacts): StageContracts {
-  const contracts: StageContracts = {
-    of: (stage) => contractOf(stage, contracts),
-    contexts: publicHooks,
-    protect: (response) => void deepFreeze(response.data),
-    inputs: {
-      answer: sameQuestion,
-      callApi: (value, [given]) => {
-        const request = given as OutgoingRequest;
-        return value === request ? request : outgoingOf(value, 'the request', request.pathValues);
-      },
+/** Readers, by around stage, of the value that a function passes to the next one. @param args those that the function got. */
+export const inputs: { readonly [N in AroundStage]: (value: unknown, args: readonly unknown[]) => AroundValue<N> } = {
+  answer: sameQuestion,
+  callApi: (value, [given]) => {
+    const request = given as OutgoingRequest;
+    return value === request ? request : outgoingOf(value, 'the request', request.pathValues);
+  },
+};
+
+/**
+ * Returns the readers of the values that inner stages return: as checked copies, or as they are where they cannot change. They
+ * throw {@link WrongShape}, and any error that reading a hostile value throws.
+ */
+export function readersFor(facts: ServiceFacts): {
+  readonly [R in InnerResult]: (value: unknown, args: readonly unknown[], plugin: string) => Values[R];
+} {
+  return {
+    allowed: yes,
+    amount: amountOf,
+    approved: (value) => void yes(value),
+    endpoint: (value) => {
+      // Built-ins have prepared values for these objects alone.
+      ensure(facts.endpoints.has(value), 'it must be one of services.endpoints, and no copy of one');
+      return value as Endpoint;
     },
-    results: {
-      allowed: yes,
-      amount: amountOf,
-      approved: (value) => void yes(value),
-      endpoint: (value) => {
-        // Built-ins have prepared values for these objects alone.
-        ensure(facts.endpoints.has(value), 'it must be one of services.endpoints, and no copy of one');
-        return value as Endpoint;
-      },
-      parameters: parametersOf,
-      variation: variationOf,
-      question: questionOf,
-      httpResponse: httpResponseOf,
-      signedResponse: (value, [question, exchange]) => {
-        const answer = signedResponseOf(value);
-        const endpointId = (exchange as Exchange).endpoint.id;
-        requireAnswer(answer, { endpointId, question: question as Question }, facts);
-        return answer;
-      },
-      response: (value, [given]) => readResponse(value, given),
-      encoded: encodedOf,
-      data: (value) => hexIn(value, 'it'),
-      statements: statementsIn,
-      signed: signedOf,
-      proof: (value) => jsonObject(value, 'it'),
-      // A plugin can replace the headers of earlier ones, but not remove them.
-      headers: (value, [before]) => headersOf(value, before as Headers),
+    parameters: parametersOf,
+    variation: variationOf,
+    question: questionOf,
+    httpResponse: httpResponseOf,
+    signedResponse: (value, [question, exchange]) => {
+      const answer = signedResponseOf(value);
+      const endpointId = (exchange as Exchange).endpoint.id;
+      requireAnswer(answer, { endpointId, question: question as Question }, facts);
+      return answer;
     },
+    response: (value, [given]) => readResponse(value, given),
+    encoded: encodedOf,
+    data: (value) => hexIn(value, 'it'),
+    statements: statementsIn,
+    signed: signedOf,
+    proof: (value) => jsonObject(value, 'it'),
+    // A plugin can replace the headers of earlier ones, but not remove them.
+    headers: (value, [before]) => headersOf(value, before as Headers),
   };
-  return contracts;
 }
 
-function contractOf(stage: StageName, { contexts, inputs, results }: StageContracts): Contract {
-  const { public: isPublic, returns = '' } = stages[stage];
-  if (isPublic) return { ...(contexts as unknown as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
-  const accept = (results as Readonly<Record<string, Contract['accept']>>)[returns];
-  const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
-  return { ...(accept && { accept }), ...(input && { input }) };
+/** Returns the contracts of all stages. */
+export function contractsFor(facts: ServiceFacts): Contracts {
+  const readers: Readonly<Record<string, Contract['accept']>> = readersFor(facts);
+  return {
+    protect: (response) => void deepFreeze(response.data),
+    of: (stage) => {
+      const { public: isPublic, returns = '' } = stages[stage];
+      if (isPublic) return { ...(publicHooks as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
+      const accept = readers[returns];
+      const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
+      return { ...(accept && { accept }), ...(input && { input }) };
+    },
+  };
 }

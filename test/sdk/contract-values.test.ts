@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WrongShape } from '../../kernel/stages.ts';
 import type { OutgoingRequest } from '../../kernel/values.ts';
-import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
+import { inputs, readersFor } from '../../plugins-sdk/results/contracts.ts';
 
-const { inputs, results } = contractsFor({ signers: [], now: Date.now, endpoints: new Set() });
+const results = readersFor({ signers: [], now: Date.now, endpoints: new Set() });
 const request: OutgoingRequest = { method: 'GET', url: 'http://h/', headers: {}, body: undefined };
 
 function read(value: unknown): unknown {

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WrongShape } from '../../kernel/stages.ts';
-import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
+import { readersFor } from '../../plugins-sdk/results/contracts.ts';
 
-const contracts = contractsFor({ signers: [], now: Date.now, endpoints: new Set() });
+const readers = readersFor({ signers: [], now: Date.now, endpoints: new Set() });
 
-type Reader = keyof typeof contracts.results;
+type Reader = keyof typeof readers;
 
 /** What the inner function was given, where it counts: headers stand beside those of the plugins before. */
 const given: Partial<Record<Reader, readonly unknown[]>> = { headers: [{}] };
@@ -14,7 +14,7 @@ const given: Partial<Record<Reader, readonly unknown[]>> = { headers: [{}] };
 /** What reading the value says, or nothing where it is taken. */
 function complaintOf(reader: Reader, value: unknown): string | undefined {
   try {
-    contracts.results[reader](value, given[reader] ?? [], 'p');
+    readers[reader](value, given[reader] ?? [], 'p');
     return undefined;
   } catch (error) {
     assert.ok(error instanceof WrongShape, String(error));
@@ -106,7 +106,7 @@ it('frozen headers are read again while an accessor of theirs may say something 
       return String(count);
     },
   });
-  const read = () => contracts.results.headers(changing, [{}], 'p');
+  const read = () => readers.headers(changing, [{}], 'p');
   assert.deepEqual([read(), read()], [{ 'x-count': '1' }, { 'x-count': '2' }]);
 });
 
