@@ -9,7 +9,7 @@ const TRACE_STEPS = 10;
 const SCRIPT_STEPS = 40;
 const FAILED_SCRIPT_STEPS = 400;
 const MEMBER_STEPS = 3;
-/** The cost of a parameter's characters: a script may turn its value into text for each candidate. */
+/** The cost of a character of a name, which the library reads for each candidate, and of a parameter: scripts may make it a text. */
 const STEPS_PER_CHARACTER = 1 / 8;
 
 /** One selector, or several that are tried in turn. */
@@ -89,13 +89,14 @@ class BoundedLibrary extends JSONPathClass {
   }
 
   override _trace(...step: Trace): ReturnType<JSONPathClass['_trace']> {
-    this.#spend(TRACE_STEPS);
     const [[selector], value, path, parent, parentName] = step;
+    const text = typeof selector === 'string' ? selector : '';
+    this.#spend(TRACE_STEPS + Math.floor(text.length * STEPS_PER_CHARACTER));
     if (Array.isArray(selector)) return selector.flatMap((one) => this.#traceAs(one, step));
     // The library's eighth argument, set behind `*`, would let a member win that is spelt like the token, quotes included.
-    if (typeof selector !== 'string' || !selector.startsWith('(')) return super._trace(...(step.slice(0, 7) as Trace));
+    if (!text.startsWith('(')) return super._trace(...(step.slice(0, 7) as Trace));
     // A script's result is a name, never a selector.
-    const name = this._eval(selector, value, path.at(-1) ?? '$', path.slice(0, -1), parent, parentName);
+    const name = this._eval(text, value, path.at(-1) ?? '$', path.slice(0, -1), parent, parentName);
     const isName = typeof name === 'string' || typeof name === 'number';
     return isName ? this.#traceAs(quotedName(String(name)), step) : [];
   }
