@@ -28,27 +28,23 @@ function checkPath(endpoint: EndpointDraft): Finding[] {
   return [];
 }
 
-function checkHeaders(endpoint: EndpointDraft): Finding[] {
+function* checkHeaders(endpoint: EndpointDraft): Iterable<Finding> {
   const at = `${apiPath(endpoint)}.headers`;
   const headers = Object.entries(apiHeaders(endpoint));
   const names = headers.map(([name]) => name.toLowerCase());
-  return headers.flatMap(([name, value], i) => [
-    ...(names.indexOf(name.toLowerCase()) < i ? [error(`${at}.${name}`, 'is there twice: case does not count')] : []),
-    ...checkHeader(`${at}.${name}`, name, value),
-    ...checkBasic(endpoint, name, `${at}.${name}`),
-  ]);
+  for (const [i, [name, value]] of headers.entries()) {
+    if (names.indexOf(name.toLowerCase()) < i) yield error(`${at}.${name}`, 'is there twice: case does not count');
+    yield* checkHeader(`${at}.${name}`, name, value);
+    yield* checkBasic(endpoint, name, `${at}.${name}`);
+  }
 }
 
-function checkBasic(endpoint: EndpointDraft, name: string, at: string): Finding[] {
+function* checkBasic(endpoint: EndpointDraft, name: string, at: string): Iterable<Finding> {
   const value = keys.headers.of(endpoint)?.[name];
-  if (value === undefined || typeof value === 'string') return [];
-  const unfit = Object.entries(value.basic).filter(([, text]) => /\p{Cc}/u.test(text));
-  return [
-    ...(value.basic.user.includes(':')
-      ? [error(`${at}.basic.user`, 'must hold no colon: the password begins there')]
-      : []),
-    ...unfit.map(([key]) => error(`${at}.basic.${key}`, 'must hold no line break or other control character')),
-  ];
+  if (value === undefined || typeof value === 'string') return;
+  if (value.basic.user.includes(':')) yield error(`${at}.basic.user`, 'must hold no colon: the password begins there');
+  for (const [key, text] of Object.entries(value.basic))
+    if (/\p{Cc}/u.test(text)) yield error(`${at}.basic.${key}`, 'must hold no line break or other control character');
 }
 
 /** Checks the URLs, headers, certificates and paths of a config; what an API's endpoints share is checked once. */
@@ -56,7 +52,7 @@ export function check({ endpoints }: CheckContext): Finding[] {
   const first = firstOfApis(endpoints);
   return [
     ...first.flatMap(checkBase),
-    ...first.flatMap(checkHeaders),
+    ...first.flatMap((endpoint) => [...checkHeaders(endpoint)]),
     ...first.flatMap((endpoint) => checkTls(endpoint, apiPath(endpoint))),
     ...endpoints.flatMap(checkPath),
   ];

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { isFraction } from '../shared/decimal.ts';
 import type { CompiledPath } from '../shared/json-path/index.ts';
 import { prepare } from './endpoint-plan.ts';
-import { type Field, PlanError } from './fault.ts';
+import { PlanError } from './fault.ts';
 import { isInteger, type Lists, multiplierOf } from './plan.ts';
 
 /** Most paths that a recommendation names. */
@@ -12,18 +12,18 @@ const NO_PARAMETER = 'holds braces that stand for no parameter: they are a part 
 const REFUSE = 'exact: true refuses what would be cut';
 
 /** Checks the encoding of an endpoint. */
-export function check(endpoint: EndpointDraft): Finding[] {
-  const at = (field: Field) => `${endpoint.path}.encoding.${field}`;
+export function* check(endpoint: EndpointDraft): Iterable<Finding> {
+  const at = `${endpoint.path}.encoding`;
   try {
     const { pinned = {}, delegated = [] } = prepare(endpoint) ?? {};
-    return [
-      ...pathWarnings(pinned).map((message) => warning(at('path'), message)),
-      ...timesWarnings(pinned).map((message) => warning(at('times'), message)),
-      ...(delegated.includes('times') ? [] : typeWarnings(pinned)).map((message) => warning(at('type'), message)),
-    ];
+    for (const message of pathWarnings(pinned)) yield warning(`${at}.path`, message);
+    for (const message of timesWarnings(pinned)) yield warning(`${at}.times`, message);
+    const bare = delegated.includes('times') ? undefined : typeWithoutTimes(pinned);
+    if (bare !== undefined)
+      yield warning(`${at}.type`, `${bare} without times cuts fractions: 2064.25 is signed as 2064; ${REFUSE}`);
   } catch (cause) {
     if (!(cause instanceof PlanError)) throw cause;
-    return [error(at(cause.field), cause.message)];
+    yield error(`${at}.${cause.field}`, cause.message);
   }
 }
 
@@ -38,15 +38,15 @@ export function recommend(endpoints: readonly Endpoint[]): string | undefined {
   return `${named.slice(0, MOST_NAMED).join(', ')}${others}: make sure that the upstream lists each name once, since the first entry is signed`;
 }
 
-function pathWarnings({ paths = [], combine }: Lists): string[] {
+function* pathWarnings({ paths = [], combine }: Lists): Iterable<string> {
+  for (const path of paths) {
+    yield* path.misread.map(misread);
+    if (!path.text.startsWith('$')) yield spelling(path);
+    if (path.hasBraces) yield `${path.text} ${NO_PARAMETER}`;
+  }
   const several = paths.filter(({ onceByName }) => !onceByName).map(({ text }) => text);
-  const ofAll = `${several.join(', ')} may match several values: the first in the order of the answer is signed`;
-  return [
-    ...paths.flatMap((path) => path.misread.map(misread)),
-    ...paths.filter(({ text }) => !text.startsWith('$')).map(spelling),
-    ...paths.filter(({ hasBraces }) => hasBraces).map(({ text }) => `${text} ${NO_PARAMETER}`),
-    ...(several.length === 0 || combine !== undefined ? [] : [ofAll]),
-  ];
+  if (several.length > 0 && combine === undefined)
+    yield `${several.join(', ')} may match several values: the first in the order of the answer is signed`;
 }
 
 /** Suggests the index that an author may have meant by a name. */
@@ -63,20 +63,17 @@ function spelling({ text }: CompiledPath): string {
     : `${text} asks the same as $.${text}, but makes another endpoint ID: write $.${text}`;
 }
 
-function timesWarnings({ times = [], exact }: Lists): string[] {
+function* timesWarnings({ times = [], exact }: Lists): Iterable<string> {
   const factors = times.filter((factor) => factor !== undefined);
-  return [
-    ...(factors.some(({ digits }) => digits === '') ? ['makes every value 0'] : []),
-    ...(factors.some(({ negative }) => negative) ? ['changes the sign of every value'] : []),
-    // `exact: false` says that it is meant so.
-    ...(exact === undefined && factors.some(isFraction)
-      ? [`is below 1, which cuts digits: small values are signed as 0; ${REFUSE}`]
-      : []),
-  ];
+  if (factors.some(({ digits }) => digits === '')) yield 'makes every value 0';
+  if (factors.some(({ negative }) => negative)) yield 'changes the sign of every value';
+  // `exact: false` says that it is meant so.
+  if (exact === undefined && factors.some(isFraction))
+    yield `is below 1, which cuts digits: small values are signed as 0; ${REFUSE}`;
 }
 
-function typeWarnings(lists: Lists): string[] {
-  const bare = lists.types?.find((type, i) => isInteger(type) && multiplierOf(lists, i) === undefined);
-  if (bare === undefined || lists.exact !== undefined) return [];
-  return [`${bare.name} without times cuts fractions: 2064.25 is signed as 2064; ${REFUSE}`];
+/** Returns an integer type whose fractions are cut without a word in the config about it. */
+function typeWithoutTimes(lists: Lists): string | undefined {
+  if (lists.exact !== undefined) return undefined;
+  return lists.types?.find((type, i) => isInteger(type) && multiplierOf(lists, i) === undefined)?.name;
 }

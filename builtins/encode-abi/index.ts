@@ -23,7 +23,7 @@ export const encodeAbiPlugin = definePlugin({
       return { type, path, times, ...(combine !== undefined && { combine }) };
     },
   },
-  check: ({ endpoints }) => endpoints.flatMap(check),
+  check: ({ endpoints }) => endpoints.flatMap((endpoint) => [...check(endpoint)]),
   recommend,
   openapi: () => abiPart,
   setup({ endpoints, log }) {

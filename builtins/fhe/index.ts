@@ -88,18 +88,16 @@ const OwnSchema = closedObject({
 
 const ORACLE = 'beside encrypt lets clients find out the value: they try which products still fit';
 
-function checkEndpoint(endpoint: EndpointDraft, configured: boolean): Finding[] {
+function* checkEndpoint(endpoint: EndpointDraft, configured: boolean): Iterable<Finding> {
   const encrypt = encryptKey.of(endpoint);
-  if (encrypt === undefined) return [];
+  if (encrypt === undefined) return;
   const at = `${endpoint.path}.encrypt`;
   const { type, path, times } = keys.encoding.of(endpoint) ?? {};
-  return [
-    ...(configured ? [] : [error(at, 'requires settings.fhe')]),
-    ...(type === 'int256' || type === 'uint256' ? [] : [error(at, 'requires an encoding with type int256 or uint256')]),
-    ...(times === '*' ? [warning(`${endpoint.path}.encoding.times`, ORACLE)] : []),
-    ...(path === '*' ? [error(at, 'requires an encoding with a path of its own')] : []),
-    ...checkAddress(`${at}.contract`, encrypt.contract),
-  ];
+  if (!configured) yield error(at, 'requires settings.fhe');
+  if (type !== 'int256' && type !== 'uint256') yield error(at, 'requires an encoding with type int256 or uint256');
+  if (times === '*') yield warning(`${endpoint.path}.encoding.times`, ORACLE);
+  if (path === '*') yield error(at, 'requires an encoding with a path of its own');
+  yield* checkAddress(`${at}.contract`, encrypt.contract);
 }
 
 const KEYS = 'read the key that is sent, and give other keys to encrypt with';
@@ -107,21 +105,19 @@ const KEYS = 'read the key that is sent, and give other keys to encrypt with';
 const INSTEAD = { credentials: ': use apiKey', query: '' };
 const NO_KEY = 'is empty or holds a character that no header can carry';
 
-function checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer): Finding[] {
+function* checkRelayer({ verifier, rpcUrl, relayerUrl, apiKey = 'none' }: Relayer): Iterable<Finding> {
   const at = 'settings.fhe';
-  return [
-    ...checkAddress(`${at}.verifier`, verifier),
-    ...(URL.canParse(rpcUrl) ? [] : [error(`${at}.rpcUrl`, 'is no valid URL')]),
-    ...checkPlainHttp(`${at}.rpcUrl`, rpcUrl, 'name the contracts and signers that are trusted'),
-    ...(relayerUrl === undefined ? [] : checkUrl(`${at}.relayerUrl`, relayerUrl, KEYS, INSTEAD)),
-    ...(apiKey.trim() !== '' && isHeaderValue(apiKey) ? [] : [error(`${at}.apiKey`, NO_KEY)]),
-  ];
+  yield* checkAddress(`${at}.verifier`, verifier);
+  if (!URL.canParse(rpcUrl)) yield error(`${at}.rpcUrl`, 'is no valid URL');
+  yield* checkPlainHttp(`${at}.rpcUrl`, rpcUrl, 'name the contracts and signers that are trusted');
+  if (relayerUrl !== undefined) yield* checkUrl(`${at}.relayerUrl`, relayerUrl, KEYS, INSTEAD);
+  if (apiKey.trim() === '' || !isHeaderValue(apiKey)) yield error(`${at}.apiKey`, NO_KEY);
 }
 
-function check({ config, endpoints }: CheckContext): Finding[] {
+function* check({ config, endpoints }: CheckContext): Iterable<Finding> {
   const relayer = relayerIn(config);
-  const findings = relayer === undefined ? [] : checkRelayer(relayer);
-  return [...findings, ...endpoints.flatMap((endpoint) => checkEndpoint(endpoint, relayer !== undefined))];
+  if (relayer !== undefined) yield* checkRelayer(relayer);
+  for (const endpoint of endpoints) yield* checkEndpoint(endpoint, relayer !== undefined);
 }
 
 /** Returns how an endpoint's integer is encrypted; undefined if it is not. */
@@ -179,7 +175,7 @@ export const fhe = definePlugin({
       return encrypt === undefined ? null : { type: encrypt.type, contract: encrypt.contract.toLowerCase() };
     },
   },
-  check,
+  check: (context) => [...check(context)],
   openapi: () => ({ operation: (endpoint) => (encryptKey.of(endpoint) === undefined ? {} : encrypted) }),
   setup(services, own) {
     const relayer = relayerIn(services.config);

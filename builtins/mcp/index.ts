@@ -13,7 +13,7 @@ const BODY_LIMIT = 65_536;
 export const mcp = definePlugin({
   name: 'mcp',
   keys: [mcpKey],
-  check: checkMcp,
+  check: (context) => [...checkMcp(context)],
   openapi: openApiPart,
   setup(services) {
     const settings = settingsIn(services.config);

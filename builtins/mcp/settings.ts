@@ -2,6 +2,7 @@ import { hint } from '../../lib/suggest.ts';
 import {
   type CheckContext,
   closedObject,
+  type EndpointDraft,
   error,
   type Finding,
   optionalKey,
@@ -98,33 +99,32 @@ export function chosenOf<E extends Named>(endpoints: readonly E[], { include, ex
 }
 
 /** Finds faults beyond the schema: in the path, in hosts, in the names of endpoints, and tools with the same name. */
-export function checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'endpoints'>): Finding[] {
+export function* checkMcp({ config, endpoints }: Pick<CheckContext, 'config' | 'endpoints'>): Iterable<Finding> {
   const settings = settingsIn(config);
-  if (settings === undefined) return [];
-  const { path, hosts = [] } = settings;
-  const taken = /^\/endpoints\/[^/]+$/.test(path) ? [error('settings.mcp.path', TAKEN)] : [];
-  const odd = hosts.flatMap((host, index) =>
-    URL.canParse(`http://${host}`) ? [] : [error(`settings.mcp.hosts[${index}]`, `${host} is no host name or address`)],
-  );
+  if (settings === undefined) return;
+  if (/^\/endpoints\/[^/]+$/.test(settings.path)) yield error('settings.mcp.path', TAKEN);
+  for (const [index, host] of (settings.hosts ?? []).entries())
+    if (!URL.canParse(`http://${host}`))
+      yield error(`settings.mcp.hosts[${index}]`, `${host} is no host name or address`);
   const labels = endpoints.map(labelOf);
-  const unknown = (['include', 'exclude'] as const).flatMap((list) =>
-    (settings[list] ?? []).flatMap((label, index) =>
-      labels.includes(label)
-        ? []
-        : [error(`settings.mcp.${list}[${index}]`, `no endpoint is ${label}${hint(label, labels, 'endpoints')}`)],
-    ),
-  );
+  for (const list of ['include', 'exclude'] as const)
+    for (const [index, label] of (settings[list] ?? []).entries())
+      if (!labels.includes(label))
+        yield error(`settings.mcp.${list}[${index}]`, `no endpoint is ${label}${hint(label, labels, 'endpoints')}`);
+  yield* checkNames(chosenOf(endpoints, settings));
+}
+
+/** Finds names that are too long for a tool, or taken by another one. */
+function* checkNames(endpoints: readonly EndpointDraft[]): Iterable<Finding> {
   const owners = new Map([[VERIFY_TOOL, 'the tool that verifies answers']]);
-  const clashes = chosenOf(endpoints, settings).flatMap((endpoint): Finding[] => {
+  for (const endpoint of endpoints) {
     const name = toolName(endpoint);
     const at = `${endpoint.path}.name`;
-    if (name.length > LONGEST_NAME) return [error(at, `gives a tool name of more than ${LONGEST_NAME} characters`)];
-    const long = name.length > COMMON_NAME ? [warning(at, `gives the tool name ${name}: ${TOO_LONG}`)] : [];
     const owner = owners.get(name);
-    if (owner !== undefined)
-      return [error(at, `the tool ${name} would be that of ${owner}, too: rename it, or settings.mcp.exclude one`)];
-    owners.set(name, labelOf(endpoint));
-    return long;
-  });
-  return [...taken, ...odd, ...unknown, ...clashes];
+    if (name.length > LONGEST_NAME) yield error(at, `gives a tool name of more than ${LONGEST_NAME} characters`);
+    else if (owner !== undefined)
+      yield error(at, `the tool ${name} would be that of ${owner}, too: rename it, or settings.mcp.exclude one`);
+    else if (name.length > COMMON_NAME) yield warning(at, `gives the tool name ${name}: ${TOO_LONG}`);
+    owners.set(name, owner ?? labelOf(endpoint));
+  }
 }

@@ -42,16 +42,10 @@ const STATUS = 'status';
 
 const LOOPBACK = '127.0.0.1';
 
-function check({ config }: CheckContext): Finding[] {
-  const address = metricsKey.in(config);
-  if (address === undefined) return [];
-  const { host = LOOPBACK } = address;
-  return [
-    ...checkHost('settings.metrics.host', host),
-    ...(isLoopback(host)
-      ? []
-      : [warning('settings.metrics.host', 'whoever reaches this address can read the metrics')]),
-  ];
+function* check({ config }: CheckContext): Iterable<Finding> {
+  const { host = LOOPBACK } = metricsKey.in(config) ?? {};
+  yield* checkHost('settings.metrics.host', host);
+  if (!isLoopback(host)) yield warning('settings.metrics.host', 'whoever reaches this address can read the metrics');
 }
 
 /** Returns the status of every process of the service. */
@@ -72,7 +66,7 @@ export const metrics = definePlugin({
   name: 'metrics',
   keys: [metricsKey],
   changesAnswers: false,
-  check,
+  check: (context) => [...check(context)],
   setup(services) {
     const { config, endpoints, states, meters, log, workers } = services;
     const address = metricsKey.in(config);

@@ -43,30 +43,26 @@ export function setMember(members: Members, [step = '', ...further]: readonly st
 }
 
 /** Checks `style`, `nested` and `bodyType`. */
-export function checkBody(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
+export function* checkBody(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Iterable<Finding> {
   const isForm = bodyType.of(endpoint) === 'form';
   const body = declared.filter((parameter) => parameter.in === 'body');
-  const places = declared.flatMap(({ at, in: place, style, nested }) => [
-    ...(style !== undefined && place !== 'query' ? [error(`${at}.style`, 'is for parameters with in: query')] : []),
-    ...(nested && place !== 'body' ? [error(`${at}.nested`, 'is for parameters with in: body')] : []),
-    ...(nested && place === 'body' && isForm ? [error(`${at}.nested`, 'bodyType: form has no objects')] : []),
-  ]);
-  return [
-    ...places,
-    ...body.flatMap((parameter) => checkSteps(parameter, body)),
-    ...(isForm && body.length === 0
-      ? [warning(`${endpoint.path}.bodyType`, 'has no effect: no parameter has in: body')]
-      : []),
-  ];
+  for (const { at, in: place, style, nested } of declared) {
+    if (style !== undefined && place !== 'query') yield error(`${at}.style`, 'is for parameters with in: query');
+    if (nested && place !== 'body') yield error(`${at}.nested`, 'is for parameters with in: body');
+    if (nested && place === 'body' && isForm) yield error(`${at}.nested`, 'bodyType: form has no objects');
+  }
+  for (const parameter of body) yield* checkSteps(parameter, body);
+  if (isForm && body.length === 0)
+    yield warning(`${endpoint.path}.bodyType`, 'has no effect: no parameter has in: body');
 }
 
-function checkSteps(parameter: DeclaredParameter, body: readonly DeclaredParameter[]): Finding[] {
+function* checkSteps(parameter: DeclaredParameter, body: readonly DeclaredParameter[]): Iterable<Finding> {
   const at = `${parameter.at}.name`;
   const steps = stepsOf(parameter);
-  if (steps.includes('')) return [error(at, 'must be names with one dot between them, since nested is true')];
+  if (steps.includes('')) return yield error(at, 'must be names with one dot between them, since nested is true');
   const holder = body.find((other) => {
     const outer = stepsOf(other);
     return outer.length < steps.length && outer.every((step, i) => step === steps[i]);
   });
-  return holder === undefined ? [] : [error(at, `leads into "${holder.name}", which is a parameter itself`)];
+  if (holder !== undefined) yield error(at, `leads into "${holder.name}", which is a parameter itself`);
 }

@@ -42,7 +42,7 @@ export const parameters = definePlugin({
   required: true,
   keys: [keys.parameters, bodyType, strictKey],
   identity: { parameters: identityOf },
-  check: (context) => context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context)),
+  check: (context) => context.endpoints.flatMap((endpoint) => [...checkEndpoint(endpoint, context)]),
   openapi: () => ({ operation: describeParameters }),
   setup({ endpoints, log }) {
     const warnNested = warnOnce({ log }, NESTED);

@@ -31,19 +31,19 @@ function sentHeaders(endpoint: EndpointDraft, declared: readonly DeclaredParamet
 }
 
 /** Warns of a `Content-Type` that does not match the body. */
-function checkType(endpoint: EndpointDraft, type: string, at: string): Finding[] {
-  if (bodyType.of(endpoint) === 'form')
-    return /^\s*application\/x-www-form-urlencoded\b/i.test(type) ? [] : [warning(at, NO_JSON)];
-  return /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type) ? [warning(at, NO_FORM)] : [];
+function* checkType(endpoint: EndpointDraft, type: string, at: string): Iterable<Finding> {
+  const isForm = bodyType.of(endpoint) === 'form';
+  if (isForm && !/^\s*application\/x-www-form-urlencoded\b/i.test(type)) yield warning(at, NO_JSON);
+  if (!isForm && /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type))
+    yield warning(at, NO_FORM);
 }
 
 /** Warns of config that upstreams will read otherwise than the operator means. */
-export function checkMisleading(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Finding[] {
-  const body = declared.filter((parameter) => parameter.in === 'body');
-  const isGet = (keys.method.of(endpoint) ?? 'GET') === 'GET';
-  const headers = sentHeaders(endpoint, declared).flatMap(({ name, value, at }) => [
-    ...(/^(?:proxy-)?authorization$/.test(name) && /^basic\s.*:/i.test(value) ? [warning(at, NO_BASE64)] : []),
-    ...(name === 'content-type' && body.length > 0 ? checkType(endpoint, value, at) : []),
-  ]);
-  return [...(isGet && body.length > 0 ? [warning(endpoint.path, NO_BODY)] : []), ...headers];
+export function* checkMisleading(endpoint: EndpointDraft, declared: readonly DeclaredParameter[]): Iterable<Finding> {
+  const hasBody = declared.some((parameter) => parameter.in === 'body');
+  if (hasBody && (keys.method.of(endpoint) ?? 'GET') === 'GET') yield warning(endpoint.path, NO_BODY);
+  for (const { name, value, at } of sentHeaders(endpoint, declared)) {
+    if (/^(?:proxy-)?authorization$/.test(name) && /^basic\s.*:/i.test(value)) yield warning(at, NO_BASE64);
+    if (name === 'content-type' && hasBody) yield* checkType(endpoint, value, at);
+  }
 }

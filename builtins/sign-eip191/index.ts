@@ -47,17 +47,12 @@ function isListed(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): boolean {
 }
 
 /** Finds a next signer that is the current one, which would rotate nothing, and one whose signatures no endpoint shows. */
-function checkNext({ config, endpoints }: CheckContext): Finding[] {
-  const [current, next] = signersIn(config).map(([, own]) => own);
-  if (current === undefined || next === undefined) return [];
+function* checkNext({ config, endpoints }: CheckContext): Iterable<Finding> {
+  const [own, next] = signersIn(config).map(([, { address }]) => String(address ?? '').toLowerCase());
+  if (next === undefined) return;
   const at = 'settings.signer.next';
-  const [own, other] = [current, next].map(({ address }) => String(address ?? '').toLowerCase());
-  const same = own !== '' && own === other;
-  const asked = endpoints.some(isListed);
-  return [
-    ...(same ? [error(`${at}.address`, 'is that of the signer that signs already')] : []),
-    ...(asked ? [] : [warning(at, 'signs no answer: no API and no endpoint has "signatures: true"')]),
-  ];
+  if (own !== '' && own === next) yield error(`${at}.address`, 'is that of the signer that signs already');
+  if (!endpoints.some(isListed)) yield warning(at, 'signs no answer: no API and no endpoint has "signatures: true"');
 }
 
 /** An account that signs; synchronously, if its key is in this process. */
@@ -179,7 +174,7 @@ export function signEip191(signing?: Signing): Definition {
       environment: signerType({ schema: Type.Object({}), local: true, open: (_, { role }) => required().key(role) }),
     },
     signerAddress: (_, whole) => required().opened(whole).current.signer.address,
-    check: checkNext,
+    check: (context) => [...checkNext(context)],
     openapi: ({ config, endpoints }) => describeSigning(config, endpoints.some(isListed)),
     setup: (services) => behaviour(services, required()),
   });

@@ -80,34 +80,29 @@ const NO_PATTERN = 'is no regular expression of JavaScript: make sure that the a
 /** Places of parameters that clients can read in a claim, which shows the URL and the body. */
 const SHOWN = new Set(['query', 'path', 'body']);
 
-function checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: boolean): Finding[] {
+function* checkEndpoint(endpoint: EndpointDraft, context: CheckContext, proofs: boolean): Iterable<Finding> {
   const matches = matchesKey.of(endpoint) ?? [];
-  if (matches.length === 0) return [];
+  if (matches.length === 0) return;
   const at = `${endpoint.path}.responseMatches`;
-  const secret = declaredParameters(endpoint, context).filter((each) => each.secret && SHOWN.has(each.in));
-  return [
-    ...matches.flatMap(({ value }, i) => (isRegExp(value) ? [] : [warning(`${at}[${i}].value`, NO_PATTERN)])),
-    ...secret.map(({ name }) =>
-      proofs
-        ? error(at, `the proof would show the secret parameter "${name}"`)
-        : warning(at, `with settings.proof the proof would show the secret parameter "${name}"`),
-    ),
-    ...(isProvable(endpoint) ? [] : [warning(at, 'has no effect with the method DELETE')]),
-    ...(proofs && endpoint.block.encrypt !== undefined ? [warning(at, SHOWS_VALUE)] : []),
-  ];
+  for (const [i, { value }] of matches.entries()) if (!isRegExp(value)) yield warning(`${at}[${i}].value`, NO_PATTERN);
+  for (const { name, in: place, secret } of declaredParameters(endpoint, context)) {
+    if (!secret || !SHOWN.has(place)) continue;
+    if (proofs) yield error(at, `the proof would show the secret parameter "${name}"`);
+    else yield warning(at, `with settings.proof the proof would show the secret parameter "${name}"`);
+  }
+  if (!isProvable(endpoint)) yield warning(at, 'has no effect with the method DELETE');
+  if (proofs && endpoint.block.encrypt !== undefined) yield warning(at, SHOWS_VALUE);
 }
 
 const PROOFS = 'read what is asked, and answer with proofs of their own';
 
-function check(context: CheckContext): Finding[] {
+function* check(context: CheckContext): Iterable<Finding> {
   const proof = proofIn(context.config);
-  const { attestors = [] } = proof ?? {};
-  return [
-    ...(proof === undefined ? [] : checkUrl('settings.proof.gatewayUrl', proof.gatewayUrl, PROOFS)),
-    ...(proof === undefined || proof.attestors ? [] : [warning('settings.proof', NO_ATTESTORS)]),
-    ...attestors.flatMap((address, i) => checkAddress(`settings.proof.attestors[${i}]`, address)),
-    ...context.endpoints.flatMap((endpoint) => checkEndpoint(endpoint, context, proof !== undefined)),
-  ];
+  if (proof !== undefined) yield* checkUrl('settings.proof.gatewayUrl', proof.gatewayUrl, PROOFS);
+  if (proof !== undefined && !proof.attestors) yield warning('settings.proof', NO_ATTESTORS);
+  for (const [i, address] of (proof?.attestors ?? []).entries())
+    yield* checkAddress(`settings.proof.attestors[${i}]`, address);
+  for (const endpoint of context.endpoints) yield* checkEndpoint(endpoint, context, proof !== undefined);
 }
 
 /** Whether gateways accept an endpoint's method: all but DELETE. */
@@ -167,7 +162,7 @@ export const tlsProof = definePlugin({
   // The one call has the configured timeout, and ends before the budget does.
   budget: (config) => (proofIn(config)?.timeout ?? DEFAULT_TIMEOUT_MS) + MARGIN_MS,
   keys: [matchesKey, proofKey],
-  check,
+  check: (context) => [...check(context)],
   openapi: () => openApiPart,
   setup(services) {
     const proof = proofIn(services.config);

@@ -20,12 +20,12 @@ import { Settings, Token } from './token.ts';
 const oauth2 = optionalKey('api', 'oauth2', Settings);
 
 /** Parameters that the service itself sends to the token endpoint, each with the advice to the operator who sets it. */
-const OWN_PARAMETERS: Readonly<Record<string, string>> = {
-  grant_type: 'it is always client_credentials',
-  scope: 'write oauth2.scope',
-  client_id: 'write oauth2.clientId',
-  client_secret: 'write oauth2.clientSecret',
-};
+const OWN_PARAMETERS = new Map([
+  ['grant_type', 'it is always client_credentials'],
+  ['scope', 'write oauth2.scope'],
+  ['client_id', 'write oauth2.clientId'],
+  ['client_secret', 'write oauth2.clientSecret'],
+]);
 
 const isAuthorization = (name: string) => name.toLowerCase() === 'authorization';
 
@@ -47,22 +47,20 @@ function problemOf(tokenUrl: string): string | undefined {
   return 'must hold no user name, password or fragment: put them in clientId and clientSecret';
 }
 
-function checkOauth2(endpoint: EndpointDraft): Finding[] {
+function* checkOauth2(endpoint: EndpointDraft): Iterable<Finding> {
   const settings = oauth2.of(endpoint);
-  if (settings === undefined) return [];
+  if (settings === undefined) return;
   const at = apiPath(endpoint);
-  const isOpen = isReadableOnTheWay(keys.url.of(endpoint));
+  if (isReadableOnTheWay(keys.url.of(endpoint)))
+    yield warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https');
   const problem = problemOf(settings.tokenUrl);
+  if (problem !== undefined) yield error(`${at}.oauth2.tokenUrl`, problem);
+  for (const name of Object.keys(settings.parameters ?? {})) {
+    const instead = OWN_PARAMETERS.get(name);
+    if (instead !== undefined) yield error(`${at}.oauth2.parameters.${name}`, `cannot be set here: ${instead}`);
+  }
   const header = Object.keys(keys.headers.of(endpoint) ?? {}).find(isAuthorization);
-  return [
-    ...(isOpen ? [warning(`${at}.url`, 'sends its token so that anyone on the way can read it: use https')] : []),
-    ...(problem === undefined ? [] : [error(`${at}.oauth2.tokenUrl`, problem)]),
-    ...Object.keys(settings.parameters ?? {}).flatMap((name) => {
-      const instead = Object.hasOwn(OWN_PARAMETERS, name) ? OWN_PARAMETERS[name] : undefined;
-      return instead === undefined ? [] : [error(`${at}.oauth2.parameters.${name}`, `cannot be set here: ${instead}`)];
-    }),
-    ...(header === undefined ? [] : [error(`${at}.headers.${header}`, REPLACED)]),
-  ];
+  if (header !== undefined) yield error(`${at}.headers.${header}`, REPLACED);
 }
 
 function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['callApi']> {
@@ -123,7 +121,7 @@ export const upstreamOauth2 = definePlugin({
   budget: 'none',
   keys: [oauth2],
   check: (context) => [
-    ...firstOfApis(context.endpoints).flatMap(checkOauth2),
+    ...firstOfApis(context.endpoints).flatMap((endpoint) => [...checkOauth2(endpoint)]),
     ...context.endpoints.flatMap((endpoint) => checkParameters(endpoint, context)),
   ],
   setup(services) {
