@@ -1,25 +1,55 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Release, Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
-import { EncryptionFailure, late, PoolWorker, type PoolWorkerOptions } from './pool-worker.ts';
-import type { Ciphertext, Task } from './protocol.ts';
+import type { OwnedProcess } from '../../lib/process/child-process.ts';
+import { errorText } from '../../lib/text.ts';
+import { withTimeout } from '../../lib/time.ts';
+import type { Ciphertext, Report, Task } from './protocol.ts';
+import { tell } from './spawn.ts';
 
-export interface PoolOptions extends PoolWorkerOptions {
+export interface PoolOptions {
+  /** Starts a worker process. */
+  readonly spawn: () => OwnedProcess;
+  /** Milliseconds after which a process is replaced, so that it picks up rotated keys. */
+  readonly lifetime: number;
+  /** Timeout of an encryption in milliseconds, the wait for a worker included. */
+  readonly timeout: number;
   /** Most encryptions at the same time. */
   readonly workers: number;
   /** Most values that wait for a worker; further ones are refused at once. */
   readonly queue: number;
 }
 
-/** A few workers with a short queue in front of them. No process is started before the first value. */
+/** An encryption failed. The message is for the log only. */
+class EncryptionFailure extends Error {
+  override readonly name = 'EncryptionFailure';
+}
+
+/** A process that encrypts one value at a time. */
+interface Worker {
+  readonly process: OwnedProcess;
+  /** Time of `performance.now()` at which it was started. */
+  readonly bornAt: number;
+}
+
+/** Milliseconds until the next start after a failure; the time doubles with each further failure in a row. */
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 30_000;
+
+const late = (timeout: number) => `not encrypted within ${timeout} ms`;
+
+/** A few worker processes with a short queue in front of them. None is started before there is a value for it. */
 export class Pool {
   readonly #options: PoolOptions;
-  /** One slot for each worker, which is held also while the worker recovers from a failure. */
+  /** One slot for each worker, which is held also for a while after a failure. */
   readonly #slots: Semaphore;
-  readonly #workers = new Set<PoolWorker>();
-  readonly #idle: PoolWorker[] = [];
+  /** The workers without a value. One may have ended since. */
+  readonly #idle: Worker[] = [];
+  readonly #running = new Set<OwnedProcess>();
   readonly #stopping = new AbortController();
   /** Duration of the last successful encryption, in milliseconds. */
   #lastDuration = 0;
+  #failuresInRow = 0;
   /** Number of workers that encrypt a value. */
   busy = 0;
 
@@ -52,7 +82,8 @@ export class Pool {
   /** Fails all waiting and running tasks, and ends the workers. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([...this.#workers].map((worker) => worker.end()));
+    for (const process of this.#running) process.kill();
+    await Promise.all([...this.#running].map(({ ended }) => ended));
   }
 
   /** Waits for a worker and encrypts. @returns undefined if no client waits for the ciphertext any more. */
@@ -62,27 +93,23 @@ export class Pool {
     const release = this.#slots.tryAcquire() ?? (await this.#wait(signal));
     const started = performance.now();
     // A task that cannot end in time would block the worker for the next one.
-    if (deadline - started < Math.min(this.#lastDuration, timeout / 2)) {
+    const isTooLate = deadline - started < Math.min(this.#lastDuration, timeout / 2);
+    if (isTooLate || signal.aborted || this.#stopping.signal.aborted) {
       release();
       throw new EncryptionFailure('it waited too long for a worker to be done in time');
     }
-    const worker = this.#idle.pop() ?? this.#hire();
-    const free = () => {
-      this.#idle.push(worker);
-      release();
-    };
     this.busy += 1;
-    try {
-      const ciphertext = await worker.encrypt(task, deadline, signal);
-      if (ciphertext !== undefined) this.#lastDuration = performance.now() - started;
-      free();
-      return ciphertext;
-    } catch (error) {
-      worker.recover().then(free);
-      throw error;
-    } finally {
-      this.busy -= 1;
+    const report = await this.#ask(task, Math.max(Math.ceil(deadline - started), 1), signal);
+    this.busy -= 1;
+    if (report.kind === 'failed') {
+      this.#backOff().then(release);
+      throw new EncryptionFailure(report.reason);
     }
+    release();
+    if (report.kind === 'cancelled') return undefined;
+    this.#failuresInRow = 0;
+    this.#lastDuration = performance.now() - started;
+    return report.ciphertext;
   }
 
   async #wait(signal: AbortSignal): Promise<Release> {
@@ -93,9 +120,50 @@ export class Pool {
     });
   }
 
-  #hire(): PoolWorker {
-    const worker = new PoolWorker(this.#options, this.#stopping.signal);
-    this.#workers.add(worker);
-    return worker;
+  /** Has a worker encrypt a value. After any failure its process is ended: it may be stuck, or its keys may be old. */
+  async #ask(task: Task, left: number, signal: AbortSignal): Promise<Report> {
+    let worker: Worker;
+    try {
+      worker = this.#idleWorker() ?? this.#start();
+    } catch (error) {
+      return { kind: 'failed', reason: `no worker could be started: ${errorText(error)}` };
+    }
+    const { process } = worker;
+    // The process stays: clients that come and go must not make it fetch the keys again and again.
+    const cancel = () => tell(process, { kind: 'cancel' });
+    signal.addEventListener('abort', cancel);
+    const reported = new Promise<Report>((resolve) => {
+      process.child.once('message', (report: Report) => resolve(report));
+      process.ended.then((how) => resolve({ kind: 'failed', reason: `the worker ${how}` }));
+    });
+    tell(process, { kind: 'encrypt', task, timeout: left });
+    const overdue = (): Report => ({ kind: 'failed', reason: late(this.#options.timeout) });
+    const report = await withTimeout(left, reported, overdue);
+    signal.removeEventListener('abort', cancel);
+    if (report.kind === 'failed') process.kill();
+    else this.#idle.push(worker);
+    return report;
+  }
+
+  /** Returns a worker without a value; undefined if there is none, or it has ended or is too old. */
+  #idleWorker(): Worker | undefined {
+    const worker = this.#idle.pop();
+    if (worker === undefined || !this.#running.has(worker.process)) return undefined;
+    if (performance.now() - worker.bornAt <= this.#options.lifetime) return worker;
+    worker.process.kill();
+    return undefined;
+  }
+
+  #start(): Worker {
+    const process = this.#options.spawn();
+    this.#running.add(process);
+    process.ended.then(() => this.#running.delete(process));
+    return { process, bornAt: performance.now() };
+  }
+
+  async #backOff(): Promise<void> {
+    const pause = Math.min(FIRST_BACKOFF_MS * 2 ** this.#failuresInRow, LONGEST_BACKOFF_MS);
+    this.#failuresInRow += 1;
+    await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 }
