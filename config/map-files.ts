@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { errorAt } from '../plugins-sdk/define.ts';
-import { MapSchema } from '../plugins-sdk/keys.ts';
+import { keys } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
 import { ConfigErrors, findingLine } from './findings.ts';
@@ -49,7 +49,7 @@ async function readMap(file: string) {
   try {
     const map = await readConfigFile(file);
     // These faults are in this file and not in the config file.
-    const wrong = explain(MapSchema, map, '');
+    const wrong = explain(keys.parameters.schema.items.properties.map, map, '');
     return wrong.length === 0 ? map : new ConfigErrors(wrong.map((each) => errorAt(file, findingLine(each))));
   } catch (cause) {
     if (cause instanceof ConfigErrors) return cause;

@@ -22,21 +22,7 @@ export {
   type Finding,
   warningAt as warning,
 } from './define.ts';
-export {
-  AddressSchema,
-  addressSchema,
-  baseUrl,
-  DEFAULT_TIMEOUT_MS,
-  isCovered,
-  keys,
-  millisecondsSchema,
-  type Parameter,
-  receiptKey,
-  reservedParameters,
-  signerKey,
-  stateKey,
-  strictKey,
-} from './keys.ts';
+export * from './keys.ts';
 export { closedObject } from './schema/close.ts';
 export { compileSchema } from './schema/compile.ts';
 export { DURATION } from './schema/duration.ts';

@@ -18,7 +18,7 @@ export const upstreamClasses = [
 export const failureClasses = [...upstreamClasses, 'requester', 'busy', 'signer', 'plugin', 'engine'] as const;
 
 /** One of `upstreamClasses`. */
-export type UpstreamClass = (typeof upstreamClasses)[number];
+type UpstreamClass = (typeof upstreamClasses)[number];
 /** One of `failureClasses`. */
 export type FailureClass = (typeof failureClasses)[number];
 

@@ -27,12 +27,6 @@ function pinned(description: string) {
   return Type.Unsafe<Json>(Type.Union([Type.String(), Type.Number(), Type.Boolean(), ...nested], { description }));
 }
 
-/** The schema of `map`: upstream values by the texts that clients may give. */
-export const MapSchema = Type.Record(Type.String(), Type.String(), {
-  minProperties: 1,
-  description: 'Upstream value for each text from clients, or {file: symbols.yaml}',
-});
-
 const ParameterSchema = closedObject({
   name: Type.String({ minLength: 1, description: 'Name as the upstream API expects it' }),
   in: Type.Optional(
@@ -49,7 +43,12 @@ const ParameterSchema = closedObject({
       description: 'JSON Schema of values from clients',
     }),
   ),
-  map: Type.Optional(MapSchema),
+  map: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      minProperties: 1,
+      description: 'Upstream value for each text from clients, or {file: symbols.yaml}',
+    }),
+  ),
   style: Type.Optional(
     Type.Enum(['repeat', 'comma'], {
       description: 'How a list is sent in a query: a=1&a=2 or a=1,2; default one text, with a warning',

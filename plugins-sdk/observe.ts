@@ -5,15 +5,7 @@ export type { RequestOutcome } from '../kernel/values.ts';
 export { type ConnectionLimit, limitConnections } from './connection-limits.ts';
 export { askedFor, redirectTarget, unknownEndpointId } from './context-key.ts';
 export type { Operation, OperationResult } from './define.ts';
-export {
-  classOfRequest,
-  classOfStatus,
-  type FailureClass,
-  failureClasses,
-  failureClassOf,
-  upstreamClasses,
-  upstreamClassOf,
-} from './failure-class.ts';
+export * from './failure-class.ts';
 export type { Instrument, Labels, Measure, MeterSink, Meters } from './meters.ts';
 export { signedFacts } from './results/answers.ts';
 export type { Dependency } from './services.ts';
