@@ -5,7 +5,6 @@ import {
   ContextKey,
   definePlugin,
   type Endpoint,
-  type Exchange,
   isRefusal,
   type Log,
   perEndpoint,
@@ -30,29 +29,21 @@ const lookup = new ContextKey<Outcome>('cache', { logged: true });
 
 const kept = new StateKey<CacheEntries<SignedResponse>>('cache');
 
-/** The cache policy of an endpoint. */
-interface Terms {
-  /** Milliseconds for which an answer is kept; 0 without a cache. */
-  readonly maxAge: number;
-  /** Milliseconds after `maxAge` for which an old answer is returned if the upstream fails. */
-  readonly staleIfError: number;
-  /** Milliseconds after `maxAge` for which an old answer is returned while a new one is made. */
-  readonly staleWhileRevalidate: number;
-  /** Prefix of the cache keys: hash of the signer and of all config that an answer may depend on. */
-  readonly version: string;
-}
-
+/** Makes the function that returns the cache policy of an endpoint. Its times are milliseconds; `maxAge` is 0 without a cache. */
 function termsIn({ node, answerConfig }: Pick<Services, 'node' | 'answerConfig'>) {
   const { apis: _, ...rest } = answerConfig;
   const common = JSON.stringify([node, rest]);
-  return (endpoint: Endpoint): Terms => {
+  return (endpoint: Endpoint) => {
     const { endpoints: __, ...api } = endpoint.apiBlock;
+    // Begins the cache keys: a hash of the signer and of all config that an answer may depend on.
     const version = hash('sha256', `${common}${JSON.stringify([endpoint.block, api])}`, 'base64').slice(0, 22);
     const { maxAge = 0, staleIfError = 0, staleWhileRevalidate = 0 } = policyOf(endpoint) ?? {};
     // Engines take no larger number.
     return { maxAge: Math.min(maxAge, Number.MAX_SAFE_INTEGER), staleIfError, staleWhileRevalidate, version };
   };
 }
+
+type Terms = ReturnType<ReturnType<typeof termsIn>>;
 
 /** Warns of a cache without effect, and of one that requesters can fill. */
 function check(endpoint: EndpointDraft): Finding[] {
@@ -74,15 +65,8 @@ function lookupsIn(meters: Meters) {
   return meters.counter({ name: 'cache_lookups_total', help: LOOKUPS, labels: ['outcome'], initial });
 }
 
+/** Notes the outcome of a lookup, and the headers that tell of it, in place of an earlier one. */
 type Note = (outcome: Outcome, headers: Readonly<Record<string, string>>) => void;
-
-/** Makes the function that notes the outcome of a lookup in the log and the answer's headers, in place of an earlier one. */
-function notingOn(exchange: Exchange): Note {
-  return (outcome, headers) => {
-    lookup.set(exchange, outcome);
-    addAnswerHeaders(exchange, headers);
-  };
-}
 
 /** Milliseconds for which this process keeps an answer of another one: only the engine knows exactly when it expires. */
 const BORROWED_MS = 1000;
@@ -100,7 +84,6 @@ interface Miss {
   readonly key: string;
   readonly terms: Terms;
   readonly question: Question;
-  readonly report: Note;
 }
 
 /** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
@@ -109,16 +92,16 @@ function fetching({ entries, replicas }: Cache) {
     const staleFor = Math.max(terms.staleIfError, terms.staleWhileRevalidate);
     entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
   };
-  return async (miss: Miss, flight: Flight<Question, SignedResponse>): Promise<SignedResponse> => {
+  return async (miss: Miss, flight: Flight<Question, SignedResponse>, note?: Note): Promise<SignedResponse> => {
     const { key, terms, question } = miss;
     const searched = await replicas?.search(key, terms.maxAge, question, flight.exchange);
     const { found, unlock }: Search = searched ?? {};
     if (found !== undefined) {
-      miss.report('hit', hit(found.ttl));
+      note?.('hit', hit(found.ttl));
       keep(miss, found.value, found.ttl, BORROWED_MS);
       return found.value;
     }
-    miss.report('miss', missed);
+    note?.('miss', missed);
     let kept: SignedResponse | undefined;
     try {
       const answer = await flight.next();
@@ -156,7 +139,10 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
   return (question, exchange, { share }) => {
     const terms = termsOf(exchange.endpoint);
     if (terms.maxAge === 0) return undefined;
-    const note = notingOn(exchange);
+    const note: Note = (outcome, headers) => {
+      lookup.set(exchange, outcome);
+      addAnswerHeaders(exchange, headers);
+    };
     const key = terms.version + question.key;
     const found = entries.get(key);
     if (found?.isGood) {
@@ -164,38 +150,24 @@ function answering(held: Cache, termsOf: (endpoint: Endpoint) => Terms, log: Log
       note('hit', hit(found.ttl));
       return found.value;
     }
+    const miss = { key, terms, question };
     if (found !== undefined && found.ttl <= 0 && -found.ttl < terms.staleWhileRevalidate) {
-      // The outcome of the renewal is not recorded for this request.
-      const quiet = { key, terms, question, report: () => undefined };
-      renew(key, exchange.endpoint, () => share(key, (flight) => fetchAnswer(quiet, flight)));
+      renew(key, exchange.endpoint, () => share(key, (flight) => fetchAnswer(miss, flight)));
       count({ outcome: 'stale' });
       note('stale', stale(-found.ttl, 'stale-while-revalidate'));
       return found.value;
     }
-    const report: Note = (outcome, headers) => {
-      note(outcome, headers);
-      // Where an old answer may stand in for a failure, only the end of the lookup is counted.
-      if (terms.staleIfError === 0) count({ outcome });
-    };
-    let isFirst = false;
-    const answer = share(key, (flight) => {
-      isFirst = true;
-      return fetchAnswer({ key, terms, question, report }, flight);
-    });
-    // `share` has called the function by now, if this request is the first.
-    if (!isFirst) report('shared', collapsed);
-    if (terms.staleIfError === 0) return answer;
-    const fresh = answer.catch((error: unknown) => {
-      // Looked up again, since a newer answer may have been kept meanwhile.
-      const old = isOutage(error) ? entries.get(key) : undefined;
-      if (old === undefined || -old.ttl >= terms.staleIfError) throw error;
-      note('stale', stale(-old.ttl, 'stale-if-error'));
-      return old.value;
-    });
-    return fresh.finally(() => {
-      const outcome = lookup.get(exchange);
-      if (outcome !== undefined) count({ outcome });
-    });
+    // The request that begins the work notes what it finds in place of this.
+    note('shared', collapsed);
+    return share(key, (flight) => fetchAnswer(miss, flight, note))
+      .catch((error: unknown) => {
+        // Looked up again, since a newer answer may have been kept meanwhile.
+        const old = terms.staleIfError > 0 && isOutage(error) ? entries.get(key) : undefined;
+        if (old === undefined || -old.ttl >= terms.staleIfError) throw error;
+        note('stale', stale(-old.ttl, 'stale-if-error'));
+        return old.value;
+      })
+      .finally(() => count({ outcome: lookup.require(exchange) }));
   };
 }
 
