@@ -2,23 +2,6 @@ import type { PluginSet } from '../../kernel/registry.ts';
 import type { Endpoint } from '../../kernel/values.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 
-const SIDES = [
-  {
-    member: 'auth',
-    stage: 'authenticate',
-    verb: 'checks',
-    of: ({ auth = {} }: Definition) => Object.keys(auth),
-    usedBy: ({ auth }: Endpoint) => auth.map(({ type }) => type),
-  },
-  {
-    member: 'modes',
-    stage: 'present',
-    verb: 'delivers',
-    of: ({ modes = [] }: Definition) => modes,
-    usedBy: ({ mode }: Endpoint) => [mode],
-  },
-] as const;
-
 /**
  * Finds auth types and modes without a function, which no request could pass. One stops the start of the service.
  * @param endpoints if given, only the auth types and modes that they use need a function.
@@ -28,17 +11,14 @@ export function missingCounterparts(
   taps: PluginSet['taps'],
   endpoints?: readonly Endpoint[],
 ) {
-  return SIDES.flatMap(({ member, stage, verb, of, usedBy }) => {
-    const provided = new Set(taps[stage].map(({ variant }) => variant));
-    const used = new Set(endpoints?.flatMap(usedBy));
-    const isMissing = (variant: string) => !provided.has(variant) && (endpoints === undefined || used.has(variant));
-    return definitions.flatMap((definition) =>
-      of(definition)
-        .filter(isMissing)
-        .map((variant) => ({
-          plugin: definition.name,
-          why: `"${member}" has "${variant}", which no plugin ${verb} in "hooks.${stage}"`,
-        })),
-    );
-  });
+  const isMissing = (stage: 'authenticate' | 'present', variant: string, uses: (endpoint: Endpoint) => boolean) =>
+    !taps[stage].some((tap) => tap.variant === variant) && (endpoints?.some(uses) ?? true);
+  return definitions.flatMap(({ name: plugin, auth = {}, modes = [] }) => [
+    ...Object.keys(auth)
+      .filter((type) => isMissing('authenticate', type, (endpoint) => endpoint.auth.some((one) => one.type === type)))
+      .map((type) => ({ plugin, why: `"auth" has "${type}", which no plugin checks in "hooks.authenticate"` })),
+    ...modes
+      .filter((mode) => isMissing('present', mode, (endpoint) => endpoint.mode === mode))
+      .map((mode) => ({ plugin, why: `"modes" has "${mode}", which no plugin delivers in "hooks.present"` })),
+  ]);
 }
