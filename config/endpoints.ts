@@ -19,6 +19,15 @@ function endpointBlocks({ block, path }: Named): Named[] {
   return blocks(block.endpoints, `${path}.endpoints`);
 }
 
+/** Returns the parameters in a config, each with the endpoint that it is of. */
+export function parametersIn(config: unknown): (Named & { readonly endpoint: Block })[] {
+  return blocks(Object(config).apis, 'apis')
+    .flatMap(endpointBlocks)
+    .flatMap(({ block: endpoint, path }) =>
+      blocks(endpoint.parameters, `${path}.parameters`).map((parameter) => ({ ...parameter, endpoint })),
+    );
+}
+
 /** Returns the endpoints of a config. Leaves out those with a value of a wrong shape in the endpoint or its API. */
 export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): EndpointDraft[] {
   const broken = new Set(wrongShapes.map(({ path }) => ownerOf(path)));

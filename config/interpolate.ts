@@ -35,8 +35,8 @@ export interface Interpolated {
   readonly findings: readonly Finding[];
   /** The values of variables that were put in. */
   readonly values: ReadonlySet<string>;
-  /** Numbers written as `0x…` without quotes, by config path. Their writers often mean texts, such as names and keys. */
-  readonly bareHex: ReadonlyMap<string, string>;
+  /** The texts of numbers in the file, by config path. */
+  readonly written: ReadonlyMap<string, string>;
 }
 
 /**
@@ -47,7 +47,7 @@ export function interpolate(tree: unknown, variables: Environment): Interpolated
   const references = new Map<string, Reference>();
   const findings: Finding[] = [];
   const values = new Set<string>();
-  const bareHex = new Map<string, string>();
+  const written = new Map<string, string>();
 
   const replaceIn = (text: string, path: string): string => {
     const found = new Map<string, string | undefined>();
@@ -75,7 +75,7 @@ export function interpolate(tree: unknown, variables: Environment): Interpolated
   const visit = (value: unknown, path: string): unknown => {
     if (typeof value === 'string') return replaceIn(value, path);
     if (typeof value !== 'object' || value === null) return value;
-    for (const [key, text] of writtenNumbers(value)) if (/^0x/.test(text)) bareHex.set(childPath(path, key), text);
+    for (const [key, text] of writtenNumbers(value)) written.set(childPath(path, key), text);
     if (Array.isArray(value)) return value.map((item, index) => visit(item, childPath(path, index)));
     if (!isRecord(value)) return value;
     const members = Object.entries(value).map(([key, member]) => {
@@ -85,7 +85,7 @@ export function interpolate(tree: unknown, variables: Environment): Interpolated
     });
     return Object.fromEntries(members);
   };
-  return { value: visit(tree, ''), references, findings, values, bareHex };
+  return { value: visit(tree, ''), references, findings, values, written };
 }
 
 /**

@@ -2,13 +2,11 @@ import { resolve } from 'node:path';
 import { errorAt } from '../plugins-sdk/define.ts';
 import { keys } from '../plugins-sdk/keys.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
-import { isRecord, walk } from '../plugins-sdk/schema/path.ts';
+import { isRecord } from '../plugins-sdk/schema/path.ts';
+import { parametersIn } from './endpoints.ts';
 import { ConfigErrors, findingLine } from './findings.ts';
 import type { Interpolated } from './interpolate.ts';
 import { readConfigFile, type Tree } from './yaml.ts';
-
-/** Matches the config path of a parameter. */
-export const PARAMETER = /^apis\[\d+\]\.endpoints\[\d+\]\.parameters\[\d+\]$/;
 
 /**
  * Replaces each parameter's `map` that names a file, such as `{file: symbols.yaml}`, by the content of that file. Variables in it
@@ -20,7 +18,9 @@ export async function withMapFiles(source: Interpolated, folder: string): Promis
   const findings = [...source.findings];
   // A file is read once for all parameters that name it, because it may change at any time.
   const read = new Map<string, Tree | ConfigErrors>();
-  for (const { path, parameter, file } of parametersWithFile(source)) {
+  for (const { block: parameter, path } of parametersIn(source.value)) {
+    const file = fileOf(parameter.map);
+    if (file === undefined || source.references.get(`${path}.map.file`)?.doubtful) continue;
     const found = read.get(file) ?? (await readMap(resolve(folder, file)));
     read.set(file, found);
     if (found instanceof ConfigErrors) {
@@ -32,16 +32,10 @@ export async function withMapFiles(source: Interpolated, folder: string): Promis
   return { ...source, findings };
 }
 
-function parametersWithFile({ value: config, references }: Interpolated) {
-  const named: { readonly path: string; readonly parameter: Tree; readonly file: string }[] = [];
-  walk(config, (path, parameter) => {
-    if (!PARAMETER.test(path) || !isRecord(parameter) || !isRecord(parameter.map)) return;
-    // With other keys beside it, "file" is a value that clients send.
-    const { file, ...others } = parameter.map;
-    const isUnset = references.get(`${path}.map.file`)?.doubtful === true;
-    if (typeof file === 'string' && Object.keys(others).length === 0 && !isUnset) named.push({ path, parameter, file });
-  });
-  return named;
+/** Returns the file that a map names. With other keys beside it, "file" is a value that clients send. */
+function fileOf(map: unknown): string | undefined {
+  const { file, ...others } = isRecord(map) ? map : {};
+  return typeof file === 'string' && Object.keys(others).length === 0 ? file : undefined;
 }
 
 /** Reads a map. Returns its faults rather than throws them: they are reported at each place that names the file. */

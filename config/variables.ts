@@ -17,21 +17,21 @@ export function fill(source: Interpolated, schema: TSchema, standIn = sample): R
 
 /** Returns the conversion of one text or number, as {@link fill} uses it. */
 export function leafOf(
-  { references, bareHex }: Pick<Interpolated, 'references' | 'bareHex'>,
+  { references, written }: Pick<Interpolated, 'references' | 'written'>,
   standIn = sample,
 ): ConvertLeaf {
   return (given, nodes, path) => {
-    if (typeof given === 'number') return asWritten(given, bareHex.get(path), nodes);
+    if (typeof given === 'number') return asWritten(given, written.get(path), nodes);
     const reference = references.get(path);
     if (reference?.doubtful) return standIn(given, nodes);
     return reference?.whole ? fromText(given, nodes) : given;
   };
 }
 
-/** Returns a number, or its source text if the schema accepts that text and not the number. */
+/** Returns a number, or its text if that begins with `0x` and the schema accepts only the text, such as a name or a key. */
 function asWritten(value: number, text: string | undefined, nodes: readonly SchemaNode[]): number | string {
   const takes = (any: unknown) => nodes.some((node) => hasType(node, any));
-  return text !== undefined && takes(text) && !takes(value) ? text : value;
+  return text?.startsWith('0x') && takes(text) && !takes(value) ? text : value;
 }
 
 const SAMPLES = [

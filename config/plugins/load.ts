@@ -47,7 +47,7 @@ export interface PluginDraft {
 }
 
 /** What is needed to load the plugins of a config file. */
-interface PluginRequest extends Pick<Interpolated, 'value' | 'references' | 'bareHex'> {
+interface PluginRequest extends Pick<Interpolated, 'value' | 'references' | 'written'> {
   /** Absolute path of the config file. */
   readonly file: string;
   /** Plugins' modules by `source`, to use instead of importing them. */
