@@ -19,26 +19,25 @@ function endpointBlocks({ block, path }: Named): Named[] {
   return blocks(block.endpoints, `${path}.endpoints`);
 }
 
-/** Returns the parameters in a config, each with the endpoint that it is of. */
+/** Returns the endpoints in a config, each with its API. */
+function endpointsIn(config: unknown): (Named & { readonly api: Named })[] {
+  return blocks(Object(config).apis, 'apis').flatMap((api) => endpointBlocks(api).map((each) => ({ ...each, api })));
+}
+
+/** Returns the parameters in a config, each with its endpoint. */
 export function parametersIn(config: unknown): (Named & { readonly endpoint: Block })[] {
-  return blocks(Object(config).apis, 'apis')
-    .flatMap(endpointBlocks)
-    .flatMap(({ block: endpoint, path }) =>
-      blocks(endpoint.parameters, `${path}.parameters`).map((parameter) => ({ ...parameter, endpoint })),
-    );
+  return endpointsIn(config).flatMap(({ block: endpoint, path }) =>
+    blocks(endpoint.parameters, `${path}.parameters`).map((parameter) => ({ ...parameter, endpoint })),
+  );
 }
 
 /** Returns the endpoints of a config. Leaves out those with a value of a wrong shape in the endpoint or its API. */
 export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): EndpointDraft[] {
   const broken = new Set(wrongShapes.map(({ path }) => ownerOf(path)));
   const isWhole = ({ path }: Named) => !broken.has(path) && !broken.has('');
-  return blocks(config.apis, 'apis')
-    .filter(isWhole)
-    .flatMap((api) =>
-      endpointBlocks(api)
-        .filter(isWhole)
-        .map((endpoint) => draft(api.block, endpoint)),
-    );
+  return endpointsIn(config)
+    .filter((endpoint) => isWhole(endpoint) && isWhole(endpoint.api))
+    .map((endpoint) => draft(endpoint.api.block, endpoint));
 }
 
 /** Returns the path of the endpoint or API that a path lies in; `''` for the list of APIs, `elsewhere` for any other path. */
