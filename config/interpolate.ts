@@ -1,10 +1,11 @@
-import { errorAt, type Finding } from '../plugins-sdk/define.ts';
+import { errorAt, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import { childPath, isRecord } from '../plugins-sdk/schema/path.ts';
 import { type Environment, SECRET_VARIABLES } from '../plugins-sdk/signing/variables.ts';
 import { writtenNumbers } from './tree.ts';
 
 const TOKEN = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
 const IN_KEY = /(?<!\$)\$\{[A-Za-z_][A-Za-z0-9_]*\}/;
+const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
 const ONLY_REFERENCES = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\})+$/;
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: the text shows the syntax
@@ -31,7 +32,7 @@ export interface Interpolated {
   readonly value: unknown;
   /** The strings that refer to variables, by config path. */
   readonly references: ReadonlyMap<string, Reference>;
-  /** Faults of references, other than unset variables. */
+  /** Faults of references, other than unset variables, and texts that only look like references. */
   readonly findings: readonly Finding[];
   /** The values of variables that were put in. */
   readonly values: ReadonlySet<string>;
@@ -62,6 +63,9 @@ export function interpolate(tree: unknown, variables: Environment): Interpolated
       found.set(name, value);
       return value ?? standInFor(name);
     });
+    const [, name] = SHELL_VARIABLE.exec(text) ?? [];
+    if (name !== undefined)
+      findings.push(warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`));
     if (found.size + problems.size === 0) return replaced;
     findings.push(...[...problems].map((problem) => errorAt(path, problem)));
     for (const value of found.values()) if (value !== undefined) values.add(value);

@@ -15,7 +15,7 @@ import type { PluginModule } from './plugins/simple-plugin.ts';
 import { compose } from './schema/compose.ts';
 import { fill } from './variables.ts';
 import { checkBy, identify, viewOf } from './view.ts';
-import { freeEndpoints, misleadingTexts, publicVariables, rewrittenNumbers } from './warnings.ts';
+import { freeEndpoints, publicVariables, rewrittenNumbers } from './warnings.ts';
 import { lineIn, readConfigFile, type Tree } from './yaml.ts';
 
 /** What to load, and from where. */
@@ -91,7 +91,6 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...unidentified,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source, view.config),
-    ...misleadingTexts(tree),
     ...rewrittenNumbers(source),
     ...shortDurations(schema, source.value, ''),
   ];

@@ -13,19 +13,6 @@ export function freeEndpoints(endpoints: readonly EndpointDraft[]): Finding[] {
     );
 }
 
-const SHELL_VARIABLE = /^\$([A-Z_][A-Z0-9_]+)$/;
-
-/** Warns of texts that look like variables. @param tree the content of the file, before interpolation. */
-export function misleadingTexts(tree: unknown): Finding[] {
-  const findings: Finding[] = [];
-  walk(tree, (path, value) => {
-    const [, name] = (typeof value === 'string' && SHELL_VARIABLE.exec(value)) || [];
-    if (name !== undefined)
-      findings.push(warningAt(path, `the text $${name} is taken as it is: a variable is \${${name}}`));
-  });
-  return findings;
-}
-
 /** Warns of numbers that are not sent as they are written, such as `1.10`. */
 export function rewrittenNumbers({ value, written }: Interpolated): Finding[] {
   const findings: Finding[] = [];
