@@ -31,6 +31,12 @@ export function parametersIn(config: unknown): (Named & { readonly endpoint: Blo
   );
 }
 
+/** Returns the names of APIs and endpoints in a config, by their config paths. */
+export function namesIn(config: Block): ReadonlyMap<string, string> {
+  const named = blocks(config.apis, 'apis').flatMap((api) => [api, ...endpointBlocks(api)]);
+  return new Map(named.flatMap(({ block: { name }, path }) => (typeof name === 'string' ? [[path, name]] : [])));
+}
+
 /** Returns the endpoints of a config. Leaves out those with a value of a wrong shape in the endpoint or its API. */
 export function draftEndpoints(config: Block, wrongShapes: readonly Finding[]): EndpointDraft[] {
   const broken = new Set(wrongShapes.map(({ path }) => ownerOf(path)));

@@ -3,9 +3,9 @@ import { errorForLog } from '../kernel/refusal.ts';
 import type { Endpoint } from '../kernel/values.ts';
 import { type Definition, errorAt, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import { shortDurations } from '../plugins-sdk/schema/convert.ts';
-import { isRecord, lineage, walk } from '../plugins-sdk/schema/path.ts';
+import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
-import { checkNames } from './endpoints.ts';
+import { checkNames, namesIn } from './endpoints.ts';
 import { ConfigErrors, findingLine, hiding, type LocatedFinding, redactor } from './findings.ts';
 import { type Interpolated, interpolate } from './interpolate.ts';
 import { withMapFiles } from './map-files.ts';
@@ -16,7 +16,7 @@ import { compose } from './schema/compose.ts';
 import { fill } from './variables.ts';
 import { checkBy, identify, viewOf } from './view.ts';
 import { freeEndpoints, publicVariables, rewrittenNumbers } from './warnings.ts';
-import { lineIn, readConfigFile, type Tree } from './yaml.ts';
+import { placeIn, readConfigFile, type Tree } from './yaml.ts';
 
 /** What to load, and from where. */
 export interface LoadOptions {
@@ -106,7 +106,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     endpoints,
     plugins: plugins.choices.map((choice) => ({
       ...choice,
-      line: choice.path === undefined ? undefined : lineIn(tree, choice.path),
+      line: choice.path === undefined ? undefined : placeIn(tree, choice.path).line,
       budget: budgetOf(choice, view.config, endpoints, (finding) => located([finding], tree, hide)),
     })),
     warnings: ordered,
@@ -139,26 +139,17 @@ export async function readSettings(file: string, env: Environment, builtins: rea
   return isRecord(settings) ? settings : {};
 }
 
-const NAMED = /^apis\[\d+\](?:\.endpoints\[\d+\])?$/;
-
 /** Sorts findings in the order of the file, drops duplicates, adds places (`prices/eth, line 12`), masks values of variables. */
 function located(findings: readonly Finding[], tree: Tree, hide: (text: string) => string): LocatedFinding[] {
-  const order = new Map<string, number>();
-  const names = new Map<string, string>();
-  walk(tree, (path, value) => {
-    order.set(path, order.size);
-    if (NAMED.test(path) && isRecord(value) && typeof value.name === 'string') names.set(path, value.name);
-  });
+  const names = namesIn(tree);
   const unique = new Map(findings.map((finding) => [`${finding.level} ${findingLine(finding)}`, finding]));
   const placed = [...unique.values()].map(({ level, path, message }) => {
-    const ancestors = [...lineage(path)];
-    const line = lineIn(tree, path);
-    const name = ancestors.flatMap((each) => names.get(each) ?? []).reverse();
+    const { offset, line } = placeIn(tree, path);
+    const name = [...lineage(path)].flatMap((each) => names.get(each) ?? []).reverse();
     const where = [name.join('/'), line === undefined ? '' : `line ${line}`].filter((part) => part !== '').join(', ');
-    const at = order.get(ancestors.find((each) => order.has(each)) ?? '') ?? 0;
-    return { at, finding: { level, path, message: hide(message), ...(where && { where }) } };
+    return { offset, finding: { level, path, message: hide(message), ...(where && { where }) } };
   });
-  return placed.sort((a, b) => a.at - b.at).map(({ finding }) => finding);
+  return placed.sort((a, b) => a.offset - b.offset).map(({ finding }) => finding);
 }
 
 /** Reports unset variables. @param needed the prefix of paths at which one is an error; without it all are warnings. */

@@ -35,20 +35,18 @@ export function parseConfig(text: string, file: string, limits: TreeLimits = LIM
   const tree = isMap(document.contents) ? builder.build(document.contents) : undefined;
   if (!isRecord(tree)) throw new ConfigErrors([errorAt(file, 'expected a mapping (key: value) at the top level')]);
   refuse(builder.findings);
-  places.set(tree, (path) => {
-    const offset = builder.offsets.get(path);
-    return offset === undefined ? undefined : lines.linePos(offset).line;
-  });
+  places.set(tree, { offsets: builder.offsets, lines });
   return tree;
 }
 
-/** Finds the line of a value by its config path, for each tree that was read. */
-const places = new WeakMap<Tree, (path: string) => number | undefined>();
+/** The offsets of values in the text, by config path, for each tree that was read. */
+const places = new WeakMap<Tree, { readonly offsets: ReadonlyMap<string, number>; readonly lines: LineCounter }>();
 
-/** Returns the line of the value at a config path, or of the nearest value that contains it. */
-export function lineIn(tree: Tree, path: string): number | undefined {
-  const lineOf = places.get(tree);
-  return [...lineage(path)].map((ancestor) => lineOf?.(ancestor)).find((line) => line !== undefined);
+/** Returns offset and line of the value at a config path, or of the nearest value that contains it. */
+export function placeIn(tree: Tree, path: string): { readonly offset: number; readonly line?: number | undefined } {
+  const { offsets, lines } = places.get(tree) ?? {};
+  const offset = [...lineage(path)].map((at) => offsets?.get(at)).find((found) => found !== undefined);
+  return offset === undefined ? { offset: 0 } : { offset, line: lines?.linePos(offset).line };
 }
 
 /** Most levels of the parser's stack: more than the limit of any tree. */
