@@ -4,10 +4,11 @@ import type { buildConnector, Client, errors } from 'undici';
 
 const require = createRequire(import.meta.url);
 
-/** Returns a function that loads a slow module on its first call. */
-function lazy<T>(name: string): () => T {
+/** Returns a function that loads a slow module on its first call. @param prepare called before that */
+function lazy<T>(name: string, prepare?: () => void): () => T {
   let loaded: T | undefined;
   return () => {
+    if (loaded === undefined) prepare?.();
     loaded ??= require(name) as T;
     return loaded;
   };
@@ -19,8 +20,14 @@ export const ethers = lazy<typeof import('ethers')>('ethers');
 /** Loads noble's secp256k1, for signers that answer in DER. */
 export const noble = lazy<typeof import('@noble/curves/secp256k1')>('@noble/curves/secp256k1');
 
+/** undici looks the code of a parser's error up by its number, but its table has only the numbers by their codes. */
+function completeParserCodes(): void {
+  const { ERROR }: { readonly ERROR: Record<string, unknown> } = require('undici/lib/llhttp/constants.js');
+  for (const [code, number] of Object.entries(ERROR)) ERROR[String(number)] ??= code;
+}
+
 /** Loads undici's client, needed from the first upstream call on. All of undici takes three times as long, and 9 MB more. */
-export const undiciClient = lazy<typeof Client>('undici/lib/dispatcher/client.js');
+export const undiciClient = lazy<typeof Client>('undici/lib/dispatcher/client.js', completeParserCodes);
 
 /** Loads undici's maker of connectors. The client loads it, too. */
 export const undiciConnector = lazy<typeof buildConnector>('undici/lib/core/connect.js');

@@ -40,20 +40,6 @@ const EXPLANATIONS: readonly (readonly [codes: string, text: string])[] = [
   ['UND_ERR_NOT_SUPPORTED', 'the request has a header that is not supported'],
 ];
 
-/** The codes of Node.js's parser by its words, since undici passes on only these. The first that match count. */
-const PARSER_CODES: readonly (readonly [words: RegExp, code: string])[] = [
-  [/Expected HTTP/, 'HPE_INVALID_CONSTANT'],
-  [/version|Expected dot/, 'HPE_INVALID_VERSION'],
-  [/Invalid (?:response )?status/, 'HPE_INVALID_STATUS'],
-  [/expected CR/, 'HPE_CR_EXPECTED'],
-  [/expected LF/, 'HPE_LF_EXPECTED'],
-  [/Expected LF|chunk extension/, 'HPE_STRICT'],
-  [/Transfer-Encoding`/, 'HPE_INVALID_TRANSFER_ENCODING'],
-  [/Content-Length/, 'HPE_INVALID_CONTENT_LENGTH'],
-  [/chunk size/i, 'HPE_INVALID_CHUNK_SIZE'],
-  [/header/, 'HPE_INVALID_HEADER_TOKEN'],
-];
-
 /** Whether bytes are a short SETTINGS or GOAWAY frame, with which an HTTP/2 server begins (RFC 9113, section 4.1). */
 function isHttp2(bytes: string): boolean {
   return bytes.startsWith('\0\0') && ['\u0004', '\u0007'].includes(bytes.charAt(3)) && bytes.slice(5, 9) === '\0\0\0\0';
@@ -83,9 +69,8 @@ export function endFaultText(error: Error): string {
 
 function parserText(error: Error): string {
   if ('data' in error && isHttp2(String(error.data))) return HTTP2_ONLY;
-  if (error.message.includes('Invalid EOF')) return CUT_SHORT;
-  const [, code] = PARSER_CODES.find(([words]) => words.test(error.message)) ?? [];
-  return `the answer is not valid HTTP${code === undefined ? '' : ` (${code})`}`;
+  const code = codeOf(error);
+  return code === 'HPE_INVALID_EOF_STATE' ? CUT_SHORT : `the answer is not valid HTTP (${code})`;
 }
 
 /** Returns the phase in which a request failed before it was sent. */
