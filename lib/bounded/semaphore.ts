@@ -52,9 +52,10 @@ export class Semaphore {
    */
   change(limits: SlotLimits): () => void {
     const before = this.#limits;
-    this.#apply(limits);
+    this.#limits = limits;
+    this.#serve();
     return () => {
-      if (this.#limits === limits) this.#apply(before);
+      if (this.#limits === limits) this.change(before);
     };
   }
 
@@ -88,11 +89,6 @@ export class Semaphore {
       signal?.addEventListener('abort', onAbort);
       this.#waiting.add(waiter);
     });
-  }
-
-  #apply(limits: SlotLimits): void {
-    this.#limits = limits;
-    this.#serve();
   }
 
   #allows(name: string): boolean {
