@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1263, files: 9 },
   http: { lines: 498, files: 6 },
-  lib: { lines: 1955 },
+  lib: { lines: 1939 },
   'plugins-sdk': { lines: 3187 },
   config: { lines: 2369 },
   service: { lines: 2819 },

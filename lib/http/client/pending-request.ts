@@ -66,11 +66,6 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     };
   }
 
-  /** Whether the server may get the request twice. */
-  get isRepeatable(): boolean {
-    return REPEATABLE.has(this.#request.method);
-  }
-
   start(): void {
     const { timeout, signal } = this.#request;
     const failLate = () => {
@@ -85,13 +80,17 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Called by the pool: sends the request on `connection`, which no other call uses until this one returns it. */
   run(connection: Connection): void {
     this.#connection = connection;
-    const dispatch = () => {
-      if (!this.#settled) connection.client.dispatch(this.#options, this);
-    };
-    // A request that must not be repeated first lets node poll its sockets: before that, a closed one may still look open.
-    // The turn for which undici itself waits is too short for a socket that is closed in the same turn.
-    if (this.isRepeatable || !connection.isReused) dispatch();
-    else setImmediate(dispatch);
+    if (REPEATABLE.has(this.#request.method) || !connection.isReused) this.#dispatch(connection);
+    else {
+      // A request that must not be repeated never uses a socket that the server may be about to close. Before node has polled its
+      // sockets, a closed one may still look open. The turn for which undici itself waits is too short for one closed in this turn.
+      connection.renew();
+      setImmediate(() => this.#dispatch(connection));
+    }
+  }
+
+  #dispatch({ client }: Connection): void {
+    if (!this.#settled) client.dispatch(this.#options, this);
   }
 
   /** Called when the caller's signal aborts. */
@@ -169,7 +168,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** True if nothing was sent, or if a repeatable request was lost with a reused connection. */
   #mayRepeat(code: string, { isReused }: Connection): boolean {
     if (this.#repeats === MOST_REPEATS || this.#status > 0 || !CLOSED_BY_PEER.has(code)) return false;
-    return !this.#sending || (this.isRepeatable && isReused);
+    return !this.#sending || (REPEATABLE.has(this.#request.method) && isReused);
   }
 
   #succeed(body: Buffer): void {

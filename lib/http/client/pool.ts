@@ -7,6 +7,9 @@ import type { HttpProxy } from './proxies.ts';
 /** Milliseconds for which any server is assumed to keep an idle connection: enough to reuse it right after an answer. */
 const SURELY_KEPT_MS = 20;
 
+/** Tells undici that a socket is closed on purpose. */
+const abandoned = () => new (undiciErrors().InformationalError)('abandoned');
+
 /** An undici client that uses one keep-alive socket at a time. When that has ended, it opens another. */
 export class Connection {
   readonly client: Client;
@@ -43,6 +46,13 @@ export class Connection {
     return this.restingSince !== undefined;
   }
 
+  /** Closes a socket that the server may be about to close, so that the next exchange opens another. */
+  renew(): void {
+    if (performance.now() - (this.restingSince ?? 0) < SURELY_KEPT_MS) return;
+    this.#socket?.destroy(abandoned());
+    this.restingSince = undefined;
+  }
+
   /** The error that broke the socket; `undefined` if undici closed it in order. */
   get fault(): Error | undefined {
     const error = this.#surplus ?? this.#socket?.errored;
@@ -53,15 +63,13 @@ export class Connection {
   async destroy(): Promise<void> {
     const closed = this.client.destroy();
     // undici does not close a socket that is connecting. Destroying it with an error makes undici's connector give up.
-    this.#socket?.destroy(new (undiciErrors().InformationalError)('abandoned'));
+    this.#socket?.destroy(abandoned());
     await closed;
   }
 }
 
 /** A call that needs a connection. */
 interface Borrower {
-  /** Whether its request may be sent again. */
-  readonly isRepeatable: boolean;
   run(connection: Connection): void;
   fail(kind: 'aborted', detail: string): void;
 }
@@ -95,7 +103,7 @@ export class Pool {
 
   /** Lends the call a connection, at once or when one is free. */
   acquire(call: Borrower): void {
-    const connection = this.#idleFor(call) ?? (this.#all.size < this.#limit ? this.#open() : undefined);
+    const connection = this.#idle.pop() ?? (this.#all.size < this.#limit ? this.#open() : undefined);
     if (connection === undefined) return void this.#waiting.add(call);
     this.#all.add(connection);
     call.run(connection);
@@ -115,7 +123,8 @@ export class Pool {
 
   /** Destroys a connection, and with it any exchange that still runs on it. */
   discard(connection: Connection): void {
-    this.#drop(connection);
+    this.#all.delete(connection);
+    void connection.destroy();
     this.#serveNext();
   }
 
@@ -123,20 +132,6 @@ export class Pool {
   async close(): Promise<void> {
     for (const call of this.#waiting) call.fail('aborted', CLIENT_CLOSED);
     await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
-  }
-
-  /** A request that must not be repeated never uses a socket that the server may be about to close. */
-  #idleFor({ isRepeatable }: Borrower): Connection | undefined {
-    const last = this.#idle.pop();
-    if (last === undefined || isRepeatable) return last;
-    if (performance.now() - (last.restingSince ?? 0) < SURELY_KEPT_MS) return last;
-    this.#drop(last);
-    return undefined;
-  }
-
-  #drop(connection: Connection): void {
-    this.#all.delete(connection);
-    void connection.destroy();
   }
 
   #serveNext(): void {
