@@ -1,33 +1,35 @@
-import { Errors } from 'typebox/value';
+import { Check } from 'typebox/value';
 import { missingScheme } from '../../lib/http/target.ts';
 import { isDuration } from './duration.ts';
 import type { SchemaNode } from './node.ts';
 
-const BOUNDS: Readonly<Record<string, string>> = {
-  minimum: 'must be at least',
-  maximum: 'must be at most',
-  exclusiveMinimum: 'must be more than',
-  exclusiveMaximum: 'must be less than',
-  multipleOf: 'must be a multiple of',
+/** The keywords of bounds, in words. */
+const BOUNDS: Readonly<Record<string, (limit: string) => string>> = {
+  minimum: (limit) => `must be at least ${limit}`,
+  maximum: (limit) => `must be at most ${limit}`,
+  exclusiveMinimum: (limit) => `must be more than ${limit}`,
+  exclusiveMaximum: (limit) => `must be less than ${limit}`,
+  multipleOf: (limit) => `must be a multiple of ${limit}`,
+  minLength: (limit) => atLeast(limit, 'characters'),
+  maxLength: (limit) => `must have at most ${limit} characters`,
+  minItems: (limit) => atLeast(limit, 'entries'),
+  maxItems: (limit) => `must have at most ${limit} entries`,
+  minProperties: (limit) => atLeast(limit, 'keys'),
+  maxProperties: (limit) => `must have at most ${limit} keys`,
 };
-
-const UNITS: Readonly<Record<string, string>> = { Length: 'characters', Items: 'entries', Properties: 'keys' };
 
 /** Returns the bounds that a value of the right type breaks, in words. A text's form is named only if its size is right. */
 export function limits(node: SchemaNode, value: unknown): string[] {
-  const own = Errors(node.raw, value).filter(({ schemaPath }) => schemaPath === '#');
+  // Each keyword is checked alone: TypeBox names eight errors at most, and those of a list's items might leave none.
+  const isBroken = (keyword: string) => !Check({ [keyword]: node.keyword(keyword) }, value);
   const unit = isDuration(node) ? ' ms' : '';
-  const bounds = own.flatMap(({ keyword, params }) => boundText(keyword, Object.values(params).at(-1), unit));
-  const form = own.find(({ keyword }) => keyword === 'pattern' || keyword === 'format');
-  return bounds.length > 0 || form === undefined ? bounds : [formText(node, form.keyword, String(value))];
+  const bounds = Object.entries(BOUNDS).filter(([keyword]) => isBroken(keyword));
+  if (bounds.length > 0) return bounds.map(([keyword, words]) => words(`${node.keyword(keyword)}${unit}`));
+  return ['pattern', 'format'].filter(isBroken).map((keyword) => formText(node, keyword, String(value)));
 }
 
-function boundText(keyword: string, limit: unknown, unit: string): string[] {
-  if (BOUNDS[keyword] !== undefined) return [`${BOUNDS[keyword]} ${limit}${unit}`];
-  const [, least, size = ''] = /^(?:(min)|max)(Length|Items|Properties)$/.exec(keyword) ?? [];
-  if (UNITS[size] === undefined) return [];
-  if (least && limit === 1) return ['must not be empty'];
-  return [`must have at ${least ? 'least' : 'most'} ${limit} ${UNITS[size]}`];
+function atLeast(limit: string, unit: string): string {
+  return limit === '1' ? 'must not be empty' : `must have at least ${limit} ${unit}`;
 }
 
 function formText(node: SchemaNode, keyword: string, value: string): string {

@@ -23,9 +23,9 @@ const cases: readonly [TSchema, unknown, ...string[]][] = [
   [Type.Array(Type.String(), { minItems: 2 }), ['a'], 'v: must have at least 2 entries'],
   [
     Type.Array(Type.String(), { maxItems: 1 }),
-    ['a', 1],
+    ['a', 1, 1, 1, 1, 1, 1, 1, 1],
     'v: must have at most 1 entries',
-    'v[1]: expected a string, found a number, write it in quotes',
+    ...[1, 2, 3, 4, 5, 6, 7, 8].map((at) => `v[${at}]: expected a string, found a number, write it in quotes`),
   ],
   [Type.Object({}, { maxProperties: 1 }), { a: 1, b: 2 }, 'v: must have at most 1 keys'],
   [Type.Tuple([Type.String(), Type.Integer()]), ['a', 'b'], 'v[1]: expected an integer, found a string'],
