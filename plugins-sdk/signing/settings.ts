@@ -18,26 +18,6 @@ export const HttpSignerSchema = closedObject({
 /** The type of values of `HttpSignerSchema`. */
 export type HttpSignerConfig = Static<typeof HttpSignerSchema>;
 
-function isTarget(url: string, headers: Readonly<Record<string, string>>): boolean {
-  try {
-    return httpTarget(url, headers) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** Finds what is wrong with a URL and headers. @param at prefix of config paths. */
-function targetFindings(at: string, url: string, headers: Readonly<Record<string, string>>): Finding[] {
-  const ofHeaders = Object.entries(headers).flatMap(([name, value]) => {
-    const path = `${at}headers.${name}`;
-    const sound = isHeaderValue(value) ? [] : [errorAt(path, 'the value has characters that no header can carry')];
-    return [...checkHeaderName(path, name), ...sound];
-  });
-  if (!isTarget(url, headers)) return [...ofHeaders, errorAt(`${at}url`, missingScheme(url) ?? 'is no valid URL')];
-  const harm = 'have what they like signed, or read the credentials that are sent';
-  return [...ofHeaders, ...checkPlainHttp(`${at}url`, url, harm)];
-}
-
 /** Returns the signers of a config, the current and the next one, each with its prefix of config paths. */
 export function signersIn(
   config: CheckContext['config'],
@@ -56,10 +36,24 @@ const isText = (value: unknown): value is string => typeof value === 'string';
  */
 export function checkHttpSigners(type: string): (context: Pick<CheckContext, 'config'>) => Finding[] {
   return ({ config }) =>
-    signersIn(config).flatMap(([at, own]) => {
-      const { url, address, headers = {} } = own;
-      if (own.type !== type || !isText(url) || !isText(address) || !isRecord(headers)) return [];
-      const texts = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value]] : []));
-      return [...checkAddress(`${at}address`, address), ...targetFindings(at, url, Object.fromEntries(texts))];
-    });
+    signersIn(config).flatMap(([at, own]) => (own.type === type ? [...signerFindings(at, own)] : []));
+}
+
+/** @param at prefix of config paths. */
+function* signerFindings(at: string, own: Readonly<Record<string, unknown>>): Generator<Finding> {
+  const { url, address, headers = {} } = own;
+  if (!isText(url) || !isText(address) || !isRecord(headers)) return;
+  yield* checkAddress(`${at}address`, address);
+  for (const [name, value] of Object.entries(headers)) {
+    const path = `${at}headers.${name}`;
+    yield* checkHeaderName(path, name);
+    if (isText(value) && !isHeaderValue(value))
+      yield errorAt(path, 'the value has characters that no header can carry');
+  }
+  try {
+    httpTarget(url);
+    yield* checkPlainHttp(`${at}url`, url, 'have what they like signed, or read the credentials that are sent');
+  } catch {
+    yield errorAt(`${at}url`, missingScheme(url) ?? 'is no valid URL');
+  }
 }
