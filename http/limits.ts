@@ -153,9 +153,12 @@ export class Connections {
 
 /** Whether `Host` is missing or repeated: a proxy may have used another one than this service would (RFC 9112, section 3.2). */
 function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let hosts = 0;
   // Names stand at even places. Most differ from `Host` in length already.
-  const isHost = (name: string, at: number) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host';
-  const hosts = rawHeaders.filter(isHost).length;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
   return hosts > 1 || (hosts === 0 && httpVersion === '1.1');
 }
 
