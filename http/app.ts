@@ -28,8 +28,6 @@ export interface AppOptions {
   check(response: HttpResponse): HttpResponse;
   /** Called with each failure outside the pipeline: at `admit`, in a route's handler, in a body that streams. */
   failed(exchange: Exchange, refusal: Refusal): void;
-  /** Called once at the end of each response. */
-  closed(): void;
 }
 
 /** The state that the middleware of one request shares. */
@@ -81,6 +79,7 @@ export class HttpApp {
   async #respond(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
     const { state, req, res } = ctx;
     this.#underWay += 1;
+    this.#options.plugins.hooks.running.add();
     // `send` writes the response, with less work than koa.
     ctx.respond = false;
     res.on('close', () => this.#close(ctx));
@@ -160,8 +159,8 @@ export class HttpApp {
       if (!isOut || endStream !== undefined) control.disconnect(request.exchange);
       this.#options.observer.response?.(request.exchange, isOut || endStream !== undefined ? res.statusCode : 499);
     }
-    this.#options.closed();
     request?.out();
+    this.#options.plugins.hooks.running.done();
   }
 
   #refused(ctx: AppContext, error: unknown): HttpResponse {

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LoadedConfig } from '../config/index.ts';
 import { HttpApp } from '../http/app.ts';
 import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
@@ -102,18 +101,11 @@ export class Generation {
         newId: randomId,
         check: httpResponseOf,
         failed: runtime.failed,
-        closed: this.plugins.hooks.running.done,
       });
     } catch (error) {
       void this.stop(0);
       throw error;
     }
-  }
-
-  /** Answers a request, which counts as work of the pipeline until its response is out. */
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    this.plugins.hooks.running.add();
-    this.app.handle(request, response);
   }
 
   /** Starts the plugins. @throws RegistrationError when one cannot start; those before it have to be stopped. */

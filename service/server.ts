@@ -26,7 +26,7 @@ export class Server {
   readonly http = createHttpServer();
   readonly meters: MeterRegistry;
   readonly #shared: Shared;
-  readonly #connections = new Connections(this.http, (request, response) => this.#generation.handle(request, response));
+  readonly #connections = new Connections(this.http, (...request) => this.#generation.app.handle(...request));
   /** The generation in force; before the start, the one that will be. */
   #generation: Generation;
   /** The config of the start. It sets where the server listens, whatever later configs say. */
