@@ -4,15 +4,18 @@ import { Exchange } from '../kernel/exchange.ts';
 import type { EndpointRequest } from '../kernel/pipeline.ts';
 import { Refusal, refusals } from '../kernel/refusal.ts';
 import type { Hex, HttpRequest } from '../kernel/values.ts';
+import { deferred } from '../lib/time.ts';
 
 /** An HTTP request with its exchange, until its response is out. */
 export class IncomingRequest implements EndpointRequest {
   readonly exchange: Exchange;
   readonly endpointId: string;
   readonly httpRequest: HttpRequest;
-  readonly #tasks: (() => void)[] = [];
+  readonly #response = deferred<void>();
+  readonly responded = this.#response.promise;
+  /** Called once the response, or the head of a stream, is out. */
+  readonly out = this.#response.resolve;
   #body: Promise<Buffer> | undefined;
-  #isOut = false;
 
   /** @param route the pattern of its path. */
   constructor(ctx: Context, route: string, requestId: Hex) {
@@ -28,18 +31,6 @@ export class IncomingRequest implements EndpointRequest {
     const begun = this.#body;
     this.#body ??= readBody(ctx, max);
     return begun?.then((body) => (body.length > max ? Promise.reject(tooLarge()) : body)) ?? this.#body;
-  }
-
-  /** Runs a task once the response is out or, where its body streams, once the head is. */
-  later(task: () => void): void {
-    this.#tasks.push(task);
-    if (this.#isOut) this.out();
-  }
-
-  /** Runs the tasks for later: the response, or the head of a stream, is out. */
-  out(): void {
-    this.#isOut = true;
-    for (const task of this.#tasks.splice(0)) task();
   }
 }
 

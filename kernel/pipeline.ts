@@ -42,8 +42,8 @@ export interface EndpointRequest {
   readonly mode?: string | undefined;
   /** The HTTP request; its body is not read for an unknown endpoint. Absent if the exchange has its parameters already. */
   readonly httpRequest?: HttpRequest | undefined;
-  /** Runs a task once the response is out. */
-  later(task: () => void): void;
+  /** Resolves once the response is out or, if its body streams, its head. */
+  readonly responded: Promise<unknown>;
 }
 
 const none: Headers = Object.freeze({});
@@ -269,9 +269,8 @@ class RequestLifecycle {
 
   /** Runs a task that must not delay the response. A stop waits for it. */
   #afterResponse(task: () => Awaitable<unknown>): void {
-    const { running } = this.#hooks;
-    if (this.#exchange.detached) void running.track(() => immediate().then(task));
-    else this.#request.later(() => void running.track(async () => task()));
+    const responded = this.#exchange.detached ? immediate() : this.#request.responded;
+    void this.#hooks.running.track(() => responded.then(task));
   }
 }
 

@@ -51,10 +51,9 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   // Timers and other clients get a turn between two requests, however fast a plugin asks.
   await immediate();
   const over = deferred<void>();
-  const later = (task: () => void) => void over.promise.then(task);
   const answer = async () => {
     await pipeline.admit(exchange);
-    return pipeline.serve({ exchange, endpointId: id, mode, later });
+    return pipeline.serve({ exchange, endpointId: id, mode, responded: over.promise });
   };
   const ended = onAbort(as.clientSignal, () => control.disconnect(exchange));
   const refused = (error: unknown) => {

@@ -113,7 +113,8 @@ function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined
   return async (variant, reserved = {}) => {
     const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
     writtenParameters.set(exchange, written);
-    const { body } = await pipeline.serve({ exchange, endpointId: of(variant)?.id ?? '', later: (task) => task() });
+    const responded = Promise.resolve();
+    const { body } = await pipeline.serve({ exchange, endpointId: of(variant)?.id ?? '', responded });
     return JSON.parse(Object(body).json ?? String(body));
   };
 }

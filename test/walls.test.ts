@@ -34,7 +34,7 @@ const either = (...ways: readonly RegExp[]) => new RegExp(ways.map(({ source }) 
 /** Who may import whom, by the folder that holds the file, the innermost first; `packages` are all but what is ours. */
 const ROOMS: readonly (readonly [room: string, allowed: RegExp, packages: RegExp])[] = [
   ['kernel/', /^kernel\//, /^(?:node:.+|tapable)$/],
-  ['http/', /^(?:kernel|http)\//, /^(?:node:.+|koa|koa-body|@koa\/router)$/],
+  ['http/', /^(?:kernel|http|lib)\//, /^(?:node:.+|koa|koa-body|@koa\/router)$/],
   ['lib/', /^lib\//, /./],
   ['plugins-sdk/testing/', /^(?:kernel|lib|plugins-sdk)\//, /./],
   ['plugins-sdk/', /^(?:kernel\/|lib\/|plugins-sdk\/(?!testing\/))/, /./],
@@ -151,8 +151,8 @@ describe('the walls between the folders', () => {
 
 /** Lines of code that a room may have, and files where that is bounded, too; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
-  kernel: { lines: 1263, files: 9 },
-  http: { lines: 498, files: 6 },
+  kernel: { lines: 1245, files: 9 },
+  http: { lines: 495, files: 6 },
   lib: { lines: 1939 },
   'plugins-sdk': { lines: 3183 },
   config: { lines: 2369 },

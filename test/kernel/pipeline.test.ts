@@ -75,7 +75,7 @@ function begin(mode: string, hooks: Readonly<Record<string, unknown>>, pipeline 
   return {
     pipeline,
     exchange,
-    response: pipeline.serve({ exchange, endpointId: ID, httpRequest, later: (task) => task() }),
+    response: pipeline.serve({ exchange, endpointId: ID, httpRequest, responded: Promise.resolve() }),
   };
 }
 

@@ -12,6 +12,7 @@ import type {
   SignRequest,
 } from '../../../kernel/values.ts';
 import { randomId } from '../../../lib/eth/hex.ts';
+import { deferred } from '../../../lib/time.ts';
 import { madeHere } from '../../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../../plugins-sdk/results/contracts.ts';
 import { Trace } from './ledger.ts';
@@ -78,14 +79,14 @@ export class FuzzedService {
     this.#traces.set(requestId, trace);
     traces.push(trace);
     void this.#leave(trace);
-    const later: (() => void)[] = [];
+    const over = deferred<void>();
     try {
-      trace.ended(await this.#respond(trace, (task) => later.push(task)));
+      trace.ended(await this.#respond(trace, over.promise));
     } catch (thrown) {
       trace.ended({ thrown });
     }
     await this.#pipeline.headers(exchange);
-    for (const task of later) task();
+    over.resolve();
     trace.isOver = true;
   }
 
@@ -96,7 +97,7 @@ export class FuzzedService {
     control.disconnect(exchange);
   }
 
-  async #respond(trace: Trace, later: (task: () => void) => void): Promise<HttpResponse> {
+  async #respond(trace: Trace, responded: Promise<void>): Promise<HttpResponse> {
     const { exchange, plan } = trace;
     await this.#pipeline.admit(exchange);
     if (plan.acts.has('0 route')) {
@@ -105,7 +106,7 @@ export class FuzzedService {
     }
     trace.isServed = true;
     const httpRequest = {} as HttpRequest;
-    const response = await this.#pipeline.serve({ exchange, endpointId: plan.endpoint.id, httpRequest, later });
+    const response = await this.#pipeline.serve({ exchange, endpointId: plan.endpoint.id, httpRequest, responded });
     await this.#read(response, trace);
     return response;
   }
