@@ -89,6 +89,8 @@ export async function startService(options: StartOptions) {
   });
   const url = urlOf(service.http);
   announce(news, url, loaded, signers, stateEngine);
+  // Otherwise these lines would wait for more of them.
+  log.flush?.();
   startWatchdog?.();
   return {
     url,

@@ -7,8 +7,8 @@ const BATCH_DELAY_MS = 100;
 const BATCH = 64 * 1024;
 /** Milliseconds between attempts while lines cannot be written. */
 const RETRY_DELAY_MS = 10;
-/** Milliseconds that all flushes together may wait for a slow reader or a full disk. */
-const FLUSH_TIMEOUT_MS = 1000;
+/** Milliseconds that an exit may wait for a slow reader or a full disk. */
+const END_TIMEOUT_MS = 1000;
 /** Bytes that may wait; lines beyond are dropped. */
 const MAX_PENDING = 4 * 1024 * 1024;
 
@@ -38,7 +38,6 @@ export class LogSink {
   /** Code of the error that makes lines wait. */
   #obstacle: string | undefined;
   #lost = 0;
-  #patience = FLUSH_TIMEOUT_MS;
 
   constructor(fd: number, dropped: Dropped = () => undefined) {
     this.#fd = fd;
@@ -49,24 +48,24 @@ export class LogSink {
   write(line: string): void {
     const size = Buffer.byteLength(line);
     // While lines cannot be written, as many wait as can.
-    if (this.#length + size > (this.#obstacle === undefined ? BATCH : MAX_PENDING)) this.#attempt();
+    if (this.#length + size > (this.#obstacle === undefined ? BATCH : MAX_PENDING)) this.flush();
     if (size > MAX_PENDING - this.#length) this.#lost += 1;
     else this.#length += this.#pending.write(line, this.#length);
     this.#timer ??= setTimeout(() => this.#turn(), BATCH_DELAY_MS).unref();
   }
 
-  /** Writes all waiting lines now; gives up after a second, which all flushes share. */
-  flush(): void {
-    for (; !this.#attempt() && this.#patience > 0; this.#patience -= RETRY_DELAY_MS)
+  /** Writes all waiting lines before the process exits; gives up after a second. */
+  end(): void {
+    for (let patience = END_TIMEOUT_MS; !this.flush() && patience > 0; patience -= RETRY_DELAY_MS)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_DELAY_MS);
   }
 
   #turn(): void {
-    this.#timer = this.#attempt() ? undefined : setTimeout(() => this.#turn(), RETRY_DELAY_MS).unref();
+    this.#timer = this.flush() ? undefined : setTimeout(() => this.#turn(), RETRY_DELAY_MS).unref();
   }
 
-  /** Writes waiting lines. @returns whether none is left. */
-  #attempt(): boolean {
+  /** Writes waiting lines now, as many as can be written. @returns whether none is left. */
+  flush(): boolean {
     let written = 0;
     try {
       while (written < this.#length) written += writeSync(this.#fd, this.#pending, written, this.#length - written);
@@ -87,6 +86,6 @@ export class LogSink {
     this.#obstacle = undefined;
     if (lost > 0) this.#dropped(lost, obstacle);
     // `#dropped` has written a line, too.
-    return this.#length === 0 || this.#attempt();
+    return this.#length === 0 || this.flush();
   }
 }

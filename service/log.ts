@@ -27,14 +27,14 @@ export interface ServiceLog extends Log {
   readonly format?: LogFormat;
   /** Sets the lowest level that is written. */
   setLevel?(level: LogLevel): void;
+  /** Writes waiting lines now, as many as can be written without waiting. */
+  flush?(): void;
 }
 
 /** The log of a process. */
 export interface ProcessLog extends Required<ServiceLog> {
   /** Writes a finished line of another process, with its line feed. */
   pass(line: string): void;
-  /** Writes all waiting lines now, within a second. Happens by itself when the process exits. */
-  flush(): void;
 }
 
 /** The destination of a log's lines, each with its line feed. */
@@ -105,7 +105,7 @@ function whyDropped(reason: string | undefined): string {
 function standardOutput(dropped: (count: number, reason: string | undefined) => void): LogSink {
   for (const stream of [process.stdout, process.stderr]) doNotBlock(stream);
   const sink = new LogSink(1, dropped);
-  process.on('exit', () => sink.flush());
+  process.on('exit', () => sink.end());
   return sink;
 }
 

@@ -37,8 +37,7 @@ export async function work({ identity, variables, signalled, ...started }: Worke
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
   try {
     if ((await Promise.race([starting, end.then(() => undefined)])) === undefined) return 0;
-    // This worker's lines are written before the primary reports that all are ready.
-    log.flush();
+    // The start has written this worker's lines, so they come before the primary's that all are ready.
     link.ready();
   } catch (error) {
     if (identity.restarts === 0) throw error;
