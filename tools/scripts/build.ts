@@ -1,9 +1,9 @@
-import { cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { bundleExplorer } from '../../builtins/explorer/bundle.ts';
 import { root, run } from './package/run.ts';
 import { type Manifest, PUBLISHED, writePackages } from './packages.ts';
-import { bundleProgram } from './program.ts';
+import { bundleProgram, manifest } from './program.ts';
 
 /** Builds `dist/`: a package in JavaScript with types, which runs on plain node and can be packed. */
 
@@ -55,7 +55,6 @@ function writeManifest(manifest: Manifest): void {
   writeFileSync(join(dist, 'package.json'), `${JSON.stringify(built, null, 2)}\n`);
 }
 
-const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 rmSync(dist, { recursive: true, force: true });
 run(root, join(root, 'node_modules/.bin/tsc'), '-p', 'tools/scripts/tsconfig.build.json');
 copyRest();

@@ -10,7 +10,7 @@ import { build, type Plugin } from 'esbuild';
  */
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** Packages that stay outside, as optional ones do: those with native parts, and libraries that no start waits for. */
 const EXTERNAL = ['esbuild', 'lmdb', 'tsx', 'ethers', 'koa-body', 'prom-client'];
@@ -20,7 +20,6 @@ const SOURCE_MAPS = 'process.setSourceMapsEnabled(true);';
 
 /** The modules that others may import, by the names under which package.json exports them. */
 const exported = Object.entries(manifest.exports).filter(([, target]) => /^[^*]*\.ts$/.test(String(target)));
-const fileOf = (name: string) => name.replace(/^\.\//, '').replaceAll('/', '-');
 
 /**
  * Replaces `import.meta.url` by the URL of the unbundled module, so that modules find the files beside that. JSON becomes a text
@@ -43,7 +42,10 @@ export async function bundleProgram(base: string, isPackage: boolean): Promise<v
   const folder = join(base, 'program');
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: Object.fromEntries([['main', 'cli/main.ts'], ...exported.map(([name, file]) => [fileOf(name), file])]),
+    entryPoints: ['cli/main.ts'],
+    // One module exports what all of them do: each further entry would cut what a start loads into more files.
+    stdin: { contents: exported.map(([, file]) => `export * from '${file}';`).join(''), resolveDir: root },
+    logOverride: { 'ambiguous-reexport': 'error' },
     outdir: folder,
     bundle: true,
     splitting: true,
@@ -60,7 +62,7 @@ export async function bundleProgram(base: string, isPackage: boolean): Promise<v
     write: false,
   });
   // Plugins that import the package by its name get the modules of the running program.
-  const exports = Object.fromEntries(exported.map(([name]) => [name, `./${fileOf(name)}.js`]));
+  const exports = Object.fromEntries(exported.map(([name]) => [name, './stdin.js']));
   const itself = JSON.stringify({ name: manifest.name, type: 'module', exports });
   mkdirSync(folder, { recursive: true });
   const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text])).set('package.json', itself);
