@@ -22,15 +22,15 @@ const SOURCE_MAPS = 'process.setSourceMapsEnabled(true);';
 const exported = Object.entries(manifest.exports).filter(([, target]) => /^[^*]*\.ts$/.test(String(target)));
 
 /**
- * Replaces `import.meta.url` by the URL of the unbundled module, so that modules find the files beside that. JSON becomes a text
- * to parse, which starts faster than an object literal.
+ * Replaces `import.meta.url` by the URL of the unbundled module, so that modules find the files beside that. The table of media
+ * types is empty: it takes longer to load than the rest of koa, and serves methods of its context that the service never calls.
  */
 const locate = (modules: string, extension: string): Plugin => ({
   name: 'locate',
   setup: ({ onLoad }) =>
-    onLoad({ filter: /\.(?:ts|json)$/ }, async ({ path }) => {
+    onLoad({ filter: /\.ts$|mime-db\/db\.json$/ }, async ({ path }) => {
+      if (path.endsWith('.json')) return { contents: '{}', loader: 'json' };
       const text = await readFile(path, 'utf8');
-      if (path.endsWith('.json')) return { contents: `module.exports = JSON.parse(${JSON.stringify(text)})` };
       const place = `${modules}/${relative(root, path).replace(/\.ts$/, extension)}`;
       const url = `new URL('${place}', import.meta.url).href`;
       return { contents: text.replaceAll('import.meta.url', url), loader: 'ts' };
