@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1245, files: 9 },
   http: { lines: 495, files: 6 },
-  lib: { lines: 1939 },
+  lib: { lines: 1936 },
   'plugins-sdk': { lines: 3183 },
   config: { lines: 2369 },
   service: { lines: 2819 },

@@ -35,7 +35,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   readonly #resolve: (response: BoundedResponse) => void;
   readonly #reject: (failure: RequestFailure) => void;
   #timer: NodeJS.Timeout | undefined;
-  #settled = false;
+  /** The connection that is lent to the call; none before and after that. */
   #connection: Connection | undefined;
   /** Whether a part of the request may have been sent. */
   #sending = false;
@@ -80,17 +80,17 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   /** Called by the pool: sends the request on `connection`, which no other call uses until this one returns it. */
   run(connection: Connection): void {
     this.#connection = connection;
-    if (REPEATABLE.has(this.#request.method) || !connection.isReused) this.#dispatch(connection);
+    if (REPEATABLE.has(this.#request.method) || !connection.isReused) this.#dispatch();
     else {
       // A request that must not be repeated never uses a socket that the server may be about to close. Before node has polled its
       // sockets, a closed one may still look open. The turn for which undici itself waits is too short for one closed in this turn.
       connection.renew();
-      setImmediate(() => this.#dispatch(connection));
+      setImmediate(() => this.#dispatch());
     }
   }
 
-  #dispatch({ client }: Connection): void {
-    if (!this.#settled) client.dispatch(this.#options, this);
+  #dispatch(): void {
+    this.#connection?.client.dispatch(this.#options, this);
   }
 
   /** Called when the caller's signal aborts. */
@@ -100,10 +100,10 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
 
   /** Ends the call with a failure. Does nothing if the call has ended. */
   fail(kind: RequestFailureKind, detail: string, phase: RequestPhase = this.#sending ? 'answer' : 'connect'): void {
-    if (!this.#settle()) return;
     const status = kind === 'too-large' || kind === 'encoding' ? this.#status : undefined;
     const message = `${this.#request.method} ${this.#origin} failed: ${detail}`;
     this.#reject(new RequestFailure(kind, message, phase, status));
+    this.#end();
   }
 
   onRequestStart(): void {
@@ -136,7 +136,7 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   #finish(): void {
-    if (this.#settled || !this.#connection) return;
+    if (this.#connection === undefined) return;
     const { fault } = this.#connection;
     if (fault) return void this.fail('network', endFaultText(fault));
     this.#pool.release(this.#connection);
@@ -147,7 +147,6 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   #breakOff(error: Error): void {
-    if (this.#settled) return;
     const code = codeOf(error);
     if (this.#connection !== undefined && this.#mayRepeat(code, this.#connection)) {
       this.#repeats += 1;
@@ -172,17 +171,16 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
   }
 
   #succeed(body: Buffer): void {
-    if (this.#settle()) this.#resolve({ status: this.#status, headers: this.#headers, body });
+    this.#resolve({ status: this.#status, headers: this.#headers, body });
+    this.#end();
   }
 
-  /** Ends the call. @returns whether it had not ended before. */
-  #settle(): boolean {
-    if (this.#settled) return false;
-    this.#settled = true;
+  /** Gives back what the call holds. Its promise is settled. */
+  #end(): void {
     clearTimeout(this.#timer);
     this.#request.signal?.removeEventListener('abort', this);
     if (this.#connection) this.#pool.discard(this.#connection);
     else this.#pool.leave(this);
-    return true;
+    this.#connection = undefined;
   }
 }
