@@ -6,7 +6,15 @@ import type { SettleResponse } from '@x402/core/types';
 import { Check } from 'typebox/value';
 import { isBytes32, isSameHex } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
-import { type HttpClient, isRefusal, type Log, Refusal, RequestFailure, Type } from '../../plugins-sdk/index.ts';
+import {
+  type AuthMethod,
+  type HttpClient,
+  isRefusal,
+  type Log,
+  Refusal,
+  RequestFailure,
+  Type,
+} from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
 import { UNAVAILABLE } from '../shared/payments.ts';
 import { cdpHeaders, cdpKey } from './cdp.ts';
@@ -143,8 +151,8 @@ export const SETTLE_PART = 2 / 3;
 /** Milliseconds for which a facilitator that failed is asked last. */
 const AVOIDED_MS = 30_000;
 
-/** The facilitators of one auth object, in order of preference. */
-export type Facilitators = ReturnType<typeof facilitatorsFor>;
+/** Returns the facilitators of an auth object, in order of preference. */
+export type FacilitatorsOf = (method: AuthMethod) => ReturnType<typeof facilitatorsFor>;
 
 /** Makes the clients of the facilitators that an auth object names. @param budget the plugin's milliseconds per request. */
 export function facilitatorsFor(terms: Terms, client: HttpClient, log: Log, budget: number) {

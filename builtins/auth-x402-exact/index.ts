@@ -18,7 +18,7 @@ import { attemptsOf } from '../shared/attempts.ts';
 import { isSold } from '../shared/discovery.ts';
 import { Payments, paymentKeys } from '../shared/payments.ts';
 import { checkAllTerms } from './check-terms.ts';
-import { facilitatorsFor, SETTLE_PART } from './facilitators.ts';
+import { type FacilitatorsOf, facilitatorsFor, SETTLE_PART } from './facilitators.ts';
 import { fingerprintOf, identifiersOf, type Sold, soldAgain } from './kept-answers.ts';
 import { type Quote, type Quoting, quotingOf, refusal, requireProviders } from './offer.ts';
 import { openApiPart } from './openapi.ts';
@@ -75,7 +75,7 @@ function behaviour(services: Services): Behaviour {
   const facilitatorsOf = perMethod(endpoints, TYPE, TermsSchema, prepare);
   const quoteOf = quotingOf(services);
   const bought = new Purchases(services, payments, facilitatorsOf);
-  const authenticate = { [TYPE]: authenticator(services, quoteOf, bought) };
+  const authenticate = { [TYPE]: authenticator(services, facilitatorsOf, quoteOf, bought) };
   let isOver = false;
   return {
     start: () => {
@@ -94,7 +94,7 @@ function behaviour(services: Services): Behaviour {
 }
 
 /** Makes the function that admits a request which pays its price, or has paid it before. */
-function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) {
+function authenticator(services: Services, facilitatorsOf: FacilitatorsOf, quoteOf: Quoting, bought: Purchases) {
   const attempt = attempts.in(services);
   const identifierOf = identifiersOf(services);
 
@@ -108,7 +108,7 @@ function authenticator(services: Services, quoteOf: Quoting, bought: Purchases) 
       const identified = identifierOf(payment);
       const found = await identified?.find();
       // The same payment again is proof enough; for another one the payer's signature must be checked.
-      if (found && !found.isSame && !isSignedByPayer(payment)) await bought.verify(payment);
+      if (found && !found.isSame && !isSignedByPayer(payment)) await facilitatorsOf(payment.method).verify(payment);
       if (found) visit.sold = found.sold;
       else visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
     });
@@ -162,7 +162,7 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       const isSigned = outcome.kind === 'signed';
       if (purchase !== undefined) return isSigned ? undefined : bought.release(purchase);
       const ended = sold && isSigned ? 'repeated' : attempts.refusedAs(exchange, outcome);
-      if (ended !== undefined) bought.counts.add(ended);
+      if (ended !== undefined) bought.reports.count(ended);
       return undefined;
     },
   };

@@ -14,10 +14,9 @@ import {
   transferred,
   word,
 } from '../shared/chain.ts';
-import { CLOCK_MARGIN_MS, lifeUntil, type Mark, type Payment, type PaymentState } from '../shared/payment-mark.ts';
-import { paymentOperations, shown } from '../shared/payment-operations.ts';
+import { CLOCK_MARGIN_MS, factsOf, lifeUntil, type Mark, type Payment } from '../shared/payment-mark.ts';
+import { type PaymentOperationsOptions, paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
-import { detailsOf } from './purchases.ts';
 import { TYPE } from './terms.ts';
 
 /** The operators' commands for standard payments; one asks the chain about payments whose outcome is unknown. */
@@ -40,7 +39,7 @@ const CURES = {
 
 const OPEN = 'its money may have been taken: ask the chain with "payments --reconcile" first';
 /** Why an operator cannot free a payment, by its state. Money that was taken buys nothing more by the same authorisation. */
-const KEPT: { readonly [S in PaymentState]?: string } = {
+const KEPT: PaymentOperationsOptions['cures'] = {
   held: 'a request holds the payment: it is free at its end, or with the end of its authorisation',
   settling: OPEN,
   unknown: OPEN,
@@ -78,7 +77,7 @@ function concluding({ log, now }: Services, payments: Payments) {
       return 'still unknown: a request uses it just now';
     const { transaction } = end;
     const what = transaction === undefined ? { detail: said } : { transaction };
-    log.info(`the chain says that a payment was ${end.state}`, { ...detailsOf(mark), ...what });
+    log.info(`the chain says that a payment was ${end.state}`, { ...factsOf(mark), ...what });
     return said;
   };
 }

@@ -3,12 +3,12 @@
  * back if the request fails. One mark for each payment records its state. The hold of a process that died ends with the
  * authorisation.
  */
-import { type AuthMethod, addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
-import { type PaymentCounts, paymentCounts } from '../shared/payment-counts.ts';
+import { addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { type About, isHeld, lifeUntil, type Mark, payment as paidBy, type Ticket } from '../shared/payment-mark.ts';
-import { type End, type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
-import { type Facilitator, FacilitatorFailure, type Facilitators, USED } from './facilitators.ts';
+import { factsOf, isHeld, lifeUntil, payment as paidBy, type Ticket } from '../shared/payment-mark.ts';
+import { type PaymentReports, paymentReports } from '../shared/payment-reports.ts';
+import { type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
+import { type Facilitator, FacilitatorFailure, type FacilitatorsOf, USED } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
@@ -39,22 +39,26 @@ const ENDED = 'invalid_exact_evm_payload_authorization_valid_before';
 const UNKNOWN = 'it is not known whether a payment was settled';
 
 export class Purchases {
-  readonly counts: PaymentCounts;
+  readonly reports: PaymentReports<'settled' | 'unsettled' | 'unknown'>;
   readonly #services: Services;
   readonly #payments: Payments;
-  readonly #facilitatorsOf: (method: AuthMethod) => Facilitators;
+  readonly #facilitatorsOf: FacilitatorsOf;
 
-  constructor(services: Services, payments: Payments, facilitatorsOf: (method: AuthMethod) => Facilitators) {
+  constructor(services: Services, payments: Payments, facilitatorsOf: FacilitatorsOf) {
     this.#services = services;
     this.#payments = payments;
     this.#facilitatorsOf = facilitatorsOf;
-    this.counts = paymentCounts(services, {
+    this.reports = paymentReports(services, {
       all: ['x402_exact_payments_total', 'Standard x402 payments, by what became of them'],
       sold: [
         'x402_exact_settlements_total',
         'Settlements of standard payments, by what was sold, what it was paid with, and how they ended',
       ],
-      outcomes: ['settled', 'unsettled', 'unknown'],
+      lines: {
+        settled: ['info', 'payment settled'],
+        unsettled: ['warn', 'a payment was not settled'],
+        unknown: ['error', UNKNOWN],
+      },
       others: ['refused', 'unavailable', 'limited', 'released', 'repeated'],
       tokensOf: (endpoint) => acceptsOf(endpoint).map(({ accept }) => accept),
     });
@@ -68,7 +72,10 @@ export class Purchases {
   async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
     const { payment, exchange, identified } = wanted;
     const now = this.#services.now();
-    const ticket = ticketFor(idOf(payment), aboutOf(payment, exchange, now));
+    const { from: payer, nonce, to: recipient, validBefore } = payment.authorization;
+    const { network, asset, amount } = payment.requirements;
+    const facts = { network, asset, amount, payer, nonce, recipient, validBefore, since: now };
+    const ticket = ticketFor(idOf(payment), exchange, facts);
     const life = lifeUntil(payment.endsAt, now);
     const mark = await this.#payments.hold(ticket, life);
     if (mark?.by !== ticket.token) {
@@ -78,12 +85,11 @@ export class Purchases {
     }
     const purchase: Purchase = { ...wanted, ticket, life, isInDoubt: mark.before?.state === 'unknown' };
     try {
-      purchase.verifier = await this.verify(payment);
+      purchase.verifier = await this.#facilitatorsOf(payment.method).verify(payment);
       // Only once it is verified: else anybody could claim identifiers in a payer's name.
       if ((await identified?.claim()) === false) throw busy(payment.offer);
       if (isOver()) throw unavailable('the request ended before the payment was verified');
-      const { from: payer, nonce } = payment.authorization;
-      paidBy.set(exchange, { network: payment.requirements.network, payer, nonce });
+      paidBy.set(exchange, { network, payer, nonce });
       return purchase;
     } catch (error) {
       await this.#letGo(purchase);
@@ -91,15 +97,10 @@ export class Purchases {
     }
   }
 
-  /** Has a payment verified. @returns the facilitator that found it valid. @throws Refusal 402, or 401 without a verdict. */
-  verify(payment: Payment): Promise<Facilitator> {
-    return this.#facilitatorsOf(payment.method).verify(payment);
-  }
-
   /** Gives the payment of a failed request back, unless its settlement has begun. */
   async release(purchase: Purchase): Promise<void> {
     if (purchase.isSettling) return;
-    this.counts.add('released');
+    this.reports.count('released');
     await this.#letGo(purchase);
   }
 
@@ -122,7 +123,7 @@ export class Purchases {
       // Checked last, since the state may have taken long: from here on there is no way back.
       if (isTooLate()) throw unavailable('too late for a settlement');
     } catch (error) {
-      this.counts.add('released');
+      this.reports.count('released');
       await this.#letGo(purchase);
       throw refusalOf(error);
     }
@@ -139,7 +140,7 @@ export class Purchases {
     purchase.isSettling = true;
     // Marked before the facilitator is asked: if the process dies from here on, `payments --reconcile` finds the mark.
     await this.#begin(purchase, isTooLate);
-    const fields = { ...detailsOf(ticket.about), said: 'the service has ended' };
+    const fields = { ...factsOf(ticket.about), said: 'the service has ended' };
     const endDebt = this.#services.debts.owe({ message: UNKNOWN, fields });
     try {
       // Not aborted when the client leaves: half a settlement is worse than one that nobody waits for.
@@ -162,15 +163,16 @@ export class Purchases {
 
   async #settled(purchase: Purchase, transaction: string, keep: () => Promise<void> | undefined): Promise<void> {
     const { ticket, life, exchange } = purchase;
-    const { log } = this.#services;
-    const details = detailsOf(ticket.about);
     paidBy.set(exchange, { ...paidBy.require(exchange), transaction });
-    log.info('payment settled', { ...details, transaction });
+    this.reports.tell(ticket.about, exchange.endpoint, 'settled', { transaction });
     // While the payment is held, a repeat is told to try again. Afterwards it has to find the answer, or it would count as used.
     await keep();
-    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state: 'settled', transaction });
-    await this.#end(purchase, 'settled', life, change);
-    if (exchange.abandoned) log.warn('a payment was settled whose client has left', { ...details, said: transaction });
+    await this.#payments.end(ticket, {
+      ...{ change: ({ before: _, ...mark }) => ({ ...mark, state: 'settled', transaction }), life },
+    });
+    if (!exchange.abandoned) return;
+    const fields = { ...factsOf(ticket.about), said: transaction };
+    this.#services.log.warn('a payment was settled whose client has left', fields);
   }
 
   /**
@@ -179,34 +181,15 @@ export class Purchases {
    * @param said the reason, for the log.
    */
   async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string): Promise<void> {
-    const { log } = this.#services;
-    const details = detailsOf(purchase.ticket.about);
-    if (outcome === 'unknown') log.error(UNKNOWN, { ...details, said });
-    else log.warn('a payment was not settled', { ...details, detail: said });
-    const isOpen = outcome === 'unknown' || purchase.isInDoubt;
-    if (!isOpen) await purchase.identified?.drop();
+    const { ticket, exchange, identified, isInDoubt } = purchase;
+    const why = outcome === 'unknown' ? { said } : { detail: said };
+    this.reports.tell(ticket.about, exchange.endpoint, outcome, why);
+    const isOpen = outcome === 'unknown' || isInDoubt;
+    if (!isOpen) await identified?.drop();
     const state = isOpen ? 'unknown' : 'not settled';
-    const life = isOpen ? OPEN_TTL_MS : 0;
-    await this.#end(purchase, outcome, life, ({ by: _, before: __, ...mark }) => ({ ...mark, state }));
+    await this.#payments.end(ticket, {
+      change: ({ by: _, before: __, ...mark }) => ({ ...mark, state }),
+      life: isOpen ? OPEN_TTL_MS : 0,
+    });
   }
-
-  /** Counts the outcome of a payment, and writes it to the mark. */
-  async #end(purchase: Purchase, outcome: string, life: number, change: End['change']): Promise<void> {
-    const { payment, exchange, ticket } = purchase;
-    this.counts.addSold(exchange.endpoint, payment.requirements, outcome);
-    await this.#payments.end(ticket, { change, life, isCertain: true });
-  }
-}
-
-/** Collects what operators need to find the payment on chain, and its request in the log. @param now epoch milliseconds. */
-function aboutOf({ requirements, authorization }: Payment, { requestId, endpoint }: Exchange, now: number): About {
-  const { network, asset, amount } = requirements;
-  const { from: payer, nonce, to: recipient, validBefore } = authorization;
-  const what = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, network, asset, amount, payer, nonce };
-  return { ...what, recipient, validBefore, since: now };
-}
-
-/** Returns the log fields of a payment. */
-export function detailsOf({ requestId, endpoint, network, asset, amount, payer, nonce }: About) {
-  return { requestId, endpoint, network, asset, amount, payer, nonce };
 }

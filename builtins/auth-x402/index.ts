@@ -8,6 +8,7 @@ import {
   createHttpClient,
   definePlugin,
   type Exchange,
+  type HttpClient,
   perMethod,
   Refusal,
   type Services,
@@ -23,9 +24,9 @@ import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
 import { checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
-import { lostOf, type Redeemed, Redemptions } from './redemptions.ts';
-import { aboutOf, type Reports, reportsOf } from './reports.ts';
-import { checkAllTerms, greatestAge, isSold, LEAST_LIFE_MS, type Terms, TermsSchema } from './terms.ts';
+import { type Redeemed, Redemptions } from './redemptions.ts';
+import { type Reports, reportsOf } from './reports.ts';
+import { checkAllTerms, greatestAge, LEAST_LIFE_MS, TermsSchema, termsIn, tokenOf } from './terms.ts';
 
 const NAME = 'auth-x402';
 const HEADER = 'x-payment-proof';
@@ -67,13 +68,8 @@ function wasFull({ status, stage = '', upstreamStatus }: Refusal): boolean {
 }
 
 const keys = paymentKeys('x402');
-
 /** The payment that admitted a request. */
-interface Bought extends Redeemed {
-  /** Ends the debt to the payer. Called once the payer has an answer, or has the payment back. */
-  answered(): void;
-}
-const redeemed = new ContextKey<Bought>('x402Payment');
+const redeemed = new ContextKey<Redeemed>('x402Payment');
 
 /** Payments on chain. A request without a proof gets a 402 challenge that says what to pay; each payment counts once. */
 export const authX402 = definePlugin({
@@ -85,72 +81,60 @@ export const authX402 = definePlugin({
   requiresSharedState: { auth: ['x402'] },
   check: checkAllTerms,
   openapi: () => openApiPart,
-  setup: (services) => (services.endpoints.some(isSold) ? behaviour(services, Payments.in(services, keys)) : {}),
+  setup: (services) => (services.endpoints.flatMap(termsIn).length > 0 ? behaviour(services) : {}),
 });
 
-/** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */
-function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
-  const refund = async (payment: Bought, refusal: Refusal, exchange: Exchange): Promise<void> => {
-    const given = await redemptions.refund(payment, !wasFull(refusal));
-    reports.tell(payment.ticket.about, exchange.endpoint, given ? 'refunded' : 'kept');
-  };
-  return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
-    const payment = redeemed.get(exchange);
-    if (payment === undefined) {
-      // Once per request, however many payments its endpoint accepts.
-      const ended = attempts.refusedAs(exchange, outcome);
-      if (ended !== undefined) reports.counts.add(ended);
-      return undefined;
-    }
-    // A client that leaves gets no refund: else it could have the upstream work for free.
-    if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange).finally(payment.answered);
-    payment.answered();
-    // In the background: this mark is for operators only, so the response need not wait for it.
-    background(redemptions.spent(payment, outcome.kind === 'signed' ? 'answered' : 'left'));
-    return undefined;
+function behaviour(services: Services): Behaviour {
+  const { endpoints, now, log } = services;
+  const payments = Payments.in(services, keys);
+  // Each payment is remembered as long as any endpoint would accept it.
+  const life = Math.max(LEAST_LIFE_MS, ...endpoints.flatMap(termsIn).map(greatestAge));
+  const ledger = ledgerIn(payments.area, life, now);
+  const redemptions = new Redemptions({ ...services, payments, ledger });
+  const reports = reportsOf(services);
+  const client = createHttpClient();
+  return {
+    start: () => redemptions.start(),
+    stop: () => client.close(),
+    hooks: {
+      authenticate: { x402: authenticator(services, client, redemptions, reports) },
+      concluded: settlement(redemptions, reports, services.background),
+    },
+    operations: operationsOn(payments, log),
   };
 }
 
-/** Makes the redemptions of a service. They remember each payment as long as any of its endpoints would accept it. */
-function redemptionsFor(
-  { endpoints, now }: Services,
-  payments: Payments,
-  termsOf: (method: AuthMethod) => Terms,
-): Redemptions {
-  const methods = endpoints.flatMap(({ auth }) => auth.filter(({ type }) => type === 'x402'));
-  const life = Math.max(LEAST_LIFE_MS, ...methods.map((method) => greatestAge(termsOf(method))));
-  return new Redemptions({ payments, ledger: ledgerIn(payments.area, life, now), now });
-}
-
-function behaviour(services: Services, payments: Payments): Behaviour {
-  const { node, now, endpoints, debts } = services;
+/** Makes the function that admits a request whose proof redeems a payment. */
+function authenticator(services: Services, client: HttpClient, redemptions: Redemptions, reports: Reports) {
+  const { node, now, endpoints } = services;
   const budget = services.budget === 'none' ? BUDGET_MS : services.budget;
   const attempt = attempts.in(services);
-  const client = createHttpClient();
   const termsOf = perMethod(endpoints, 'x402', TermsSchema, (terms) => terms);
   const rpcOf = perMethod(endpoints, 'x402', TermsSchema, ({ rpc }) => createJsonRpc(client, httpTarget(rpc)));
-  const redemptions = redemptionsFor(services, payments, termsOf);
-  const reports = reportsOf(services, termsOf);
-  const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, call: CallContext) => {
-    const signer = signerOf(proof, node, exchange.endpoint.id);
+
+  const redeem = async (method: AuthMethod, proof: PaymentProof, exchange: Exchange, { signal }: CallContext) => {
+    const terms = termsOf(method);
+    const payer = signerOf(proof, node, exchange.endpoint.id);
     // The budget has ended or the client has left, so nobody gets the result.
-    const isOver = () => call.signal.aborted;
+    const isOver = () => signal.aborted;
     const verify = async () => {
-      const limits = { timeout: lookUpTimeout(exchange, budget), signal: call.signal };
-      const mined = await lookUp(rpcOf(method), termsOf(method), proof.txHash, limits);
-      checkPayment(mined, termsOf(method), signer, now());
+      const timeout = lookUpTimeout(exchange, budget);
+      const mined = await lookUp(rpcOf(method), terms, proof.txHash, { timeout, signal });
+      checkPayment(mined, terms, payer, now());
       if (isOver()) throw unavailable('the request ended before the payment was verified');
       return mined;
     };
-    const facts = { transaction: proof.txHash, payer: signer };
+    const { network, asset } = tokenOf(terms);
+    const paid = { network, payer, transaction: proof.txHash };
     // The name has the signer in it: a proof that the payer did not sign cannot even hold the payment, and so block the payer.
-    const ticket = ticketFor(`${proof.txHash}:${signer}`, aboutOf(facts, exchange, termsOf(method), now()));
-    const bought = await redemptions.redeem(ticket, verify, isOver);
-    redeemed.set(exchange, { ...bought, answered: debts.owe(lostOf(ticket)) });
-    paidBy.set(exchange, { network: ticket.about.network, ...facts });
+    const name = `${proof.txHash}:${payer}`;
+    const ticket = ticketFor(name, exchange, { ...paid, asset, amount: terms.amount, since: now() });
+    redeemed.set(exchange, await redemptions.redeem(ticket, verify, isOver));
+    paidBy.set(exchange, paid);
     reports.tell(ticket.about, exchange.endpoint, 'redeemed');
   };
-  const authenticate = async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
+
+  return async (method: AuthMethod, exchange: Exchange, call: CallContext): Promise<true> => {
     const text = exchange.headers[HEADER];
     const challenged = (invalid?: string) => challenge(termsOf(method), exchange, node, now(), invalid);
     if (text === undefined) {
@@ -164,8 +148,26 @@ function behaviour(services: Services, payments: Payments): Behaviour {
     });
     return true;
   };
-  const concluded = settlement(redemptions, reports, services.background);
-  const hooks = { authenticate: { x402: authenticate }, concluded };
-  const operations = operationsOn(payments, services.log);
-  return { start: () => redemptions.start(), stop: () => client.close(), hooks, operations };
+}
+
+/** Makes the `concluded` function: gives the payment of a refused request back, and counts the outcome of its proof. */
+function settlement(redemptions: Redemptions, reports: Reports, background: Services['background']) {
+  const refund = async (payment: Redeemed, refusal: Refusal, { endpoint }: Exchange): Promise<void> => {
+    const given = await redemptions.refund(payment, !wasFull(refusal));
+    reports.tell(payment.ticket.about, endpoint, given ? 'refunded' : 'kept');
+  };
+  return (outcome: RequestOutcome, exchange: Exchange): Promise<void> | undefined => {
+    const payment = redeemed.get(exchange);
+    if (payment === undefined) {
+      // Once per request, however many payments its endpoint accepts.
+      const ended = attempts.refusedAs(exchange, outcome);
+      if (ended !== undefined) reports.count(ended);
+      return undefined;
+    }
+    // A client that leaves gets no refund: else it could have the upstream work for free.
+    if (outcome.kind === 'refused') return refund(payment, outcome.refusal, exchange);
+    // In the background: this mark is for operators only, so the response need not wait for it.
+    background(redemptions.spent(payment, outcome.kind === 'signed' ? 'answered' : 'left'));
+    return undefined;
+  };
 }

@@ -1,9 +1,8 @@
-import { Check } from 'typebox/value';
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { tooManyAttempts } from '../shared/attempts.ts';
 import { UNAVAILABLE } from '../shared/payments.ts';
 import { INVALID_PROOF } from './challenge.ts';
-import { TermsSchema } from './terms.ts';
+import { termsIn } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);
 
@@ -68,8 +67,7 @@ export const openApiPart: OpenApiPart = {
         'Send the request without a proof to see what to pay, and pay from your wallet.',
         'With the same account sign keccak256(node ‖ endpointId ‖ uint64 expiresAt) as EIP-191 says, and put the proof here as JSON. A payment counts once.',
       ],
-      prices: ({ type: _, ...terms }) =>
-        Check(TermsSchema, terms) ? [{ amount: terms.amount, token: terms.token, network: terms.network }] : [],
+      prices: (method) => termsIn({ auth: [method] }).map(({ amount, token, network }) => ({ amount, token, network })),
       example: { txHash: '0x…', expiresAt: 1700000000, signature: '0x…' },
     },
   },

@@ -1,13 +1,13 @@
 import { atMostEvery } from '../../lib/time.ts';
-import { Refusal } from '../../plugins-sdk/index.ts';
+import { Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { DebtLine } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
 import { lifeUntil, type Mark, MOST_REFUNDS, type Ticket } from '../shared/payment-mark.ts';
-import { type Payments, refusalOf, unavailable } from '../shared/payments.ts';
+import { type Payments, unavailable } from '../shared/payments.ts';
 import type { Ledger } from './ledger.ts';
 
-export interface RedemptionsOptions {
+export interface RedemptionsOptions extends Pick<Services, 'debts'> {
   readonly payments: Payments;
   readonly ledger: Ledger;
   /** Epoch milliseconds. */
@@ -34,15 +34,18 @@ export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mar
 }
 
 /** The log line for a payer who loses a payment. */
-export function lostOf({ about: { requestId, transaction, payer } }: Ticket): DebtLine {
+function lostOf({ about: { requestId, transaction, payer } }: Ticket): DebtLine {
   const message = 'a payment could not be given back: its payer has paid for nothing';
   return { message, fields: { requestId, transaction, payer } };
 }
 
-/** A payment that a request has redeemed, and the milliseconds for which it is remembered. */
+/** A payment that a request has redeemed. */
 export interface Redeemed {
   readonly ticket: Ticket;
+  /** Milliseconds for which it is remembered. */
   readonly life: number;
+  /** Ends the debt to the payer, who has an answer, or has the payment back. */
+  endDebt(): void;
 }
 
 /** Redeems each payment once: holds it, has it verified, redeems it, and gives it back if the request is refused. */
@@ -72,10 +75,10 @@ export class Redemptions {
    * @param verify looks up and checks the payment, while no other request can redeem it; throws Refusal 401.
    * @param isOver whether the request is over: its budget has ended, or its client has left.
    * @returns the redeemed payment; end it by {@link spent} or {@link refund}.
-   * @throws Refusal 401; the payment is then as it was.
+   * @throws Refusal 401 or StateUnavailable; the payment is then as it was.
    */
   async redeem(ticket: Ticket, verify: () => Promise<Mined>, isOver: () => boolean): Promise<Redeemed> {
-    const { payments, ledger, now } = this.#options;
+    const { payments, ledger, debts, now } = this.#options;
     const mark = await payments.hold(ticket, OPEN_TTL_MS);
     if (mark?.by !== ticket.token) throw payments.isEnding(mark) ? unavailable(ENDING, 'engine') : alreadyUsed();
     let mayBeRedeemed = false;
@@ -89,10 +92,10 @@ export class Redemptions {
       const life = lifeUntil(minedAt, now()) + remembered;
       if (!(await payments.advance(ticket, 'redeemed', life))) throw alreadyUsed();
       if (isOver()) throw unavailable('the request ended before the payment was redeemed');
-      return { ticket, life };
+      return { ticket, life, endDebt: debts.owe(lostOf(ticket)) };
     } catch (error) {
       await payments.release(ticket, mayBeRedeemed ? lostOf(ticket) : undefined);
-      throw refusalOf(error);
+      throw error;
     }
   }
 
@@ -101,14 +104,16 @@ export class Redemptions {
    * @param counts whether this refund counts towards the three that a payment has: the payment has caused work.
    * @returns whether the payment can be used again; while the state is unreachable, as soon as it is back.
    */
-  async refund({ ticket, life }: Redeemed, counts: boolean): Promise<boolean> {
+  async refund({ ticket, life, endDebt }: Redeemed, counts: boolean): Promise<boolean> {
     const change = (mark: Mark) => refundedMark(mark, counts);
     const mark = await this.#options.payments.end(ticket, { change, life, lost: lostOf(ticket) });
+    endDebt();
     return mark?.state !== 'used up';
   }
 
   /** Marks that the payment has bought its answer, or that its client left before one could be sent. */
-  async spent({ ticket, life }: Redeemed, state: 'answered' | 'left'): Promise<void> {
+  async spent({ ticket, life, endDebt }: Redeemed, state: 'answered' | 'left'): Promise<void> {
+    endDebt();
     const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state });
     await this.#options.payments.end(ticket, { change, life });
   }

@@ -1,3 +1,4 @@
+import { Check } from 'typebox/value';
 import {
   addressSchema,
   type CheckContext,
@@ -33,6 +34,11 @@ export const TermsSchema = closedObject({
 });
 export type Terms = Static<typeof TermsSchema>;
 
+/** Returns the terms of all payments on chain that an endpoint accepts. */
+export function termsIn({ auth }: Pick<Endpoint, 'auth'>): Terms[] {
+  return auth.flatMap(({ type, ...terms }) => (type === 'x402' && Check(TermsSchema, terms) ? [terms] : []));
+}
+
 /** The default of `expiry`: a client's time to pay, in milliseconds. */
 const DEFAULT_EXPIRY_MS = 300_000;
 
@@ -48,6 +54,9 @@ export function expiryOf({ expiry }: Pick<Terms, 'expiry'>): number {
 
 /** Returns how old a payment may be, in milliseconds since its block. */
 export const greatestAge = (terms: Pick<Terms, 'expiry'>): number => EXTRA_AGE_MS + expiryOf(terms);
+
+/** Names the token of a price as marks and metrics do. */
+export const tokenOf = ({ network, token }: Terms) => ({ network: `eip155:${network}`, asset: token });
 
 function checkUrl(path: string, text: string): Finding[] {
   if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
@@ -73,17 +82,15 @@ function checkTerms(at: string, terms: Terms): Finding[] {
   ];
 }
 
-/** Returns whether an endpoint is sold for payments on chain. */
-export const isSold = ({ auth }: Pick<Endpoint, 'auth'>): boolean => auth.some(({ type }) => type === 'x402');
-
 const IN_MEMORY =
   'keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
 
 /** Checks what the schema cannot express. */
 export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
+  const sold = authObjects(endpoints, 'x402', TermsSchema);
   const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
   return [
-    ...(isInMemory && endpoints.some(isSold) ? [warning('settings.state', IN_MEMORY)] : []),
-    ...authObjects(endpoints, 'x402', TermsSchema).flatMap(({ at, terms }) => checkTerms(at, terms)),
+    ...(isInMemory && sold.length > 0 ? [warning('settings.state', IN_MEMORY)] : []),
+    ...sold.flatMap(({ at, terms }) => checkTerms(at, terms)),
   ];
 }

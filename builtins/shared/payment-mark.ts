@@ -69,6 +69,12 @@ export interface Ticket {
   readonly about: About;
 }
 
+/** Returns what operators are told of a payment. */
+export function factsOf(mark: About & Partial<Payment>) {
+  const { payment, state, by, listed, refunds, before, since, recipient, validBefore, ...facts } = mark;
+  return facts;
+}
+
 /** How often one payment may be given back. */
 export const MOST_REFUNDS = 3;
 /** Milliseconds by which the clocks of replicas, engines and chains may differ, with a margin. */

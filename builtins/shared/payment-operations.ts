@@ -2,7 +2,7 @@
 import { errorText } from '../../lib/text.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
-import { isHeld, type Mark, MOST_REFUNDS, type Payment, type PaymentState } from './payment-mark.ts';
+import { factsOf, isHeld, type Mark, MOST_REFUNDS, type Payment, type PaymentState } from './payment-mark.ts';
 import type { Payments } from './payments.ts';
 
 /** The payments that operators work on, and the rules of their scheme. */
@@ -49,8 +49,8 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
 
 /** Returns a mark as texts, without unknown facts. */
 export function shown(type: string, mark: Mark & { readonly payment?: string }): OperationResult {
-  const { payment, by, listed, refunds, before, since, validBefore, recipient, state, ...rest } = mark;
-  const known = Object.entries(rest).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const { since, state } = mark;
+  const known = Object.entries(factsOf(mark)).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { type, ...Object.fromEntries(known), since: new Date(since).toISOString(), fate: state };
 }
 

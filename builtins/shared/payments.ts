@@ -1,6 +1,6 @@
 /** Holds a payment for a request, records its use and ends the hold, whatever fails. Both schemes share one record, the mark. */
 import { randomId } from '../../lib/eth/hex.ts';
-import { Refusal, type Services } from '../../plugins-sdk/index.ts';
+import { type Exchange, Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import {
   type DebtLine,
@@ -43,8 +43,6 @@ export interface End {
   readonly change: (mark: Mark) => Mark | undefined;
   /** Milliseconds for which the new mark is kept; by default as long as the old one would be. */
   readonly life?: number;
-  /** Whether the end is written even if the engine has lost the mark. */
-  readonly isCertain?: boolean;
   /** Whether the hold may still be written later, because its command got no answer. Then the payment stays listed. */
   readonly isDoubtful?: boolean;
   /** The log line for the case that the end is never written and the payer loses the payment. */
@@ -72,8 +70,13 @@ export function refusalOf(error: unknown): unknown {
   return error instanceof StateUnavailable ? unavailable(error.message, 'engine') : error;
 }
 
+/** The request that asks for a payment to be held, and what it says of the payment. */
+type Asking = Pick<Exchange, 'requestId' | 'endpoint'>;
+type Facts = Omit<About, 'requestId' | 'endpoint'>;
+
 /** Makes a ticket for a hold that is still to be taken. @param payment its name, in hex of either case. */
-export function ticketFor(payment: string, about: About): Ticket {
+export function ticketFor(payment: string, { requestId, endpoint }: Asking, facts: Facts): Ticket {
+  const about = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, ...facts };
   return { payment: payment.toLowerCase(), token: randomId(), about };
 }
 
@@ -100,10 +103,10 @@ export class Payments {
     return new Payments({ ...services, area, ending, index: areaIn(services, `${type} ids`, ids) });
   }
 
-  /** @throws Error that says why the engine cannot keep payments safely. */
+  /** @throws StateUnavailable that says why the engine cannot keep payments safely. */
   requireSafe(): void {
     const doubts = this.#options.stateEngine?.doubts() ?? [];
-    if (doubts.length > 0) throw new Error(doubts.join('; '));
+    if (doubts.length > 0) throw new StateUnavailable(doubts.join('; '));
   }
 
   /** The area with the marks. */
@@ -115,12 +118,11 @@ export class Payments {
    * Holds a payment. Of racing requests one gets it.
    * @param life milliseconds after which the payment is free even if its process died.
    * @returns the mark, with the token of this request, or of another one that holds or has used the payment.
-   * @throws Refusal 401 when the engine fails, or holds a record that is no mark.
+   * @throws StateUnavailable, also if the engine holds a record that is no mark.
    */
   async hold(ticket: Ticket, life: number): Promise<Mark | undefined> {
+    this.requireSafe();
     const { area, stateEngine: engine } = this.#options;
-    const [doubt] = engine?.doubts() ?? [];
-    if (doubt !== undefined) throw unavailable(doubt, 'engine');
     // An engine that was away got no command, so there is no hold to end.
     const isAsked = engine?.available() ?? true;
     try {
@@ -132,7 +134,7 @@ export class Payments {
       return mark;
     } catch (error) {
       if (isAsked) await this.end(ticket, { change: ({ before }) => before, isDoubtful: engine !== undefined });
-      throw refusalOf(error);
+      throw error;
     }
   }
 
@@ -155,16 +157,18 @@ export class Payments {
    * Ends a hold. If that fails, it is repeated in the background, since a command without an answer may still be done.
    * @returns the mark; undefined if there is none, or the end is not written yet.
    */
-  async end(ticket: Ticket, { lost, ...how }: End): Promise<Mark | undefined> {
+  async end(ticket: Ticket, { lost: debt, ...how }: End): Promise<Mark | undefined> {
+    const { token, about } = ticket;
+    const lost: Mark = { ...about, state: 'held', by: token, listed: token, refunds: 0 };
     const end = async () => {
-      const mark = await this.#change(ticket, how);
+      const mark = await this.#change(ticket, how, lost);
       if (!how.isDoubtful) await this.#list(ticket, mark, how.life);
       return mark;
     };
     try {
       return await end();
     } catch (error) {
-      void this.#endLater(ticket, end, lost && { ...lost, fields: { ...lost.fields, error: String(error) } });
+      void this.#endLater(ticket, end, debt && { ...debt, fields: { ...debt.fields, error: String(error) } });
       return undefined;
     }
   }
@@ -200,21 +204,19 @@ export class Payments {
    * @param mark the mark as it is stored.
    */
   async #list({ payment, token }: Pick<Ticket, 'payment' | 'token'>, mark?: Mark, life?: number): Promise<void> {
-    const isListed = mark !== undefined && isOpen(mark);
-    const listed = mark?.listed ?? token;
+    const { listed = token } = mark ?? {};
+    const kept = mark !== undefined && isOpen(mark) ? listed : undefined;
     if (mark !== undefined && life !== undefined) await this.index.add(mark, payment, lasting(life));
-    if (!isListed || listed !== token) await this.index.end({ payment, token });
-    if (!isListed && listed !== token) await this.index.end({ payment, token: listed });
+    for (const each of new Set([token, listed])) if (each !== kept) await this.index.end({ payment, token: each });
   }
 
-  /** Changes the mark if the ticket's request holds the payment; leaves another request's mark as it is. */
-  async #change(
-    { payment, token, about }: Ticket,
-    { change, life, isCertain = false }: End,
-  ): Promise<Mark | undefined> {
-    const lost: Mark = { ...about, state: 'held', by: token, listed: token, refunds: 0 };
+  /**
+   * Changes the mark if the ticket's request holds the payment; leaves another request's mark as it is.
+   * @param lost the mark to change if the engine has none.
+   */
+  async #change({ payment, token }: Ticket, { change, life }: End, lost?: Mark): Promise<Mark | undefined> {
     const own = (text: string | undefined) => {
-      const mark = text === undefined && isCertain ? lost : markIn(text);
+      const mark = text === undefined ? lost : markIn(text);
       if (mark?.by !== token) return text;
       const changed = change(mark);
       return changed && JSON.stringify(changed);

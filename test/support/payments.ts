@@ -3,6 +3,7 @@ import { refundedMark } from '../../builtins/auth-x402/redemptions.ts';
 import type { About, Mark, Ticket } from '../../builtins/shared/payment-mark.ts';
 import { Payments, type PaymentsOptions, ticketFor } from '../../builtins/shared/payments.ts';
 import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
+import { testEndpoint } from '../../service/testing.ts';
 
 /** What a command printed, a table for each payment, without the time. */
 export function tableOf(stdout: string): Record<string, string>[] {
@@ -27,8 +28,9 @@ export function paymentsOn(area: StateArea, stateEngine?: PaymentsOptions['state
 
 /** A hold on a payment, yet to be taken. */
 export function ticketOf(payment: string, about: Partial<About> = {}): Ticket {
-  const sold = { endpoint: 'a/e', network: 'eip155:1', asset: '0x2', amount: '1' };
-  return ticketFor(payment, { since: 0, requestId: '0x1', ...sold, payer: '0x3', transaction: payment, ...about });
+  const sold = { network: 'eip155:1', asset: '0x2', amount: '1' };
+  const exchange = { requestId: '0x01', endpoint: testEndpoint() } as const;
+  return ticketFor(payment, exchange, { since: 0, ...sold, payer: '0x3', transaction: payment, ...about });
 }
 
 /** What a request does with a payment, in the words of the native scheme. */
