@@ -6,6 +6,7 @@ import { jsonIn } from '../../lib/json/value.ts';
 import { ethers } from '../../lib/process/packages.ts';
 import { type Static, Type } from '../../plugins-sdk/index.ts';
 import { memberAt } from '../shared/described.ts';
+import { CLOCK_MARGIN_MS } from '../shared/payment-mark.ts';
 import { type Offer, type Quote, refusal, type Way } from './offer.ts';
 
 /** Upper or lower case: the letters' case (EIP-55) is not part of what is signed. */
@@ -49,8 +50,8 @@ type Sent = Static<typeof PayloadSchema>;
 const LONGEST_HEADER = 12_288;
 /** Least seconds that a payment must remain valid, as facilitators require. */
 const LEAST_SECONDS = 6;
-/** Most seconds that a payment may remain valid: the service remembers it that long. */
-const MOST_SECONDS = 90_000;
+/** Seconds by which the clock of a wallet, which counts `maxTimeoutSeconds` from its own time, may be ahead. */
+const CLOCK_MARGIN_SECONDS = CLOCK_MARGIN_MS / 1000;
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
@@ -78,7 +79,8 @@ export function paymentIn(text: string, { offer, ways }: Quote, now: number): Pa
   const seconds = BigInt(Math.floor(now / 1000));
   if (BigInt(validAfter) > seconds) throw misfit('authorization_valid_after');
   const left = BigInt(validBefore) - seconds;
-  if (left < LEAST_SECONDS || left > MOST_SECONDS) throw misfit('authorization_valid_before');
+  const most = way.requirements.maxTimeoutSeconds + CLOCK_MARGIN_SECONDS;
+  if (left < LEAST_SECONDS || left > most) throw misfit('authorization_valid_before');
   // Only the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
   const { signature } = payload;
