@@ -5,6 +5,7 @@ import { type Hex, type HttpClient, type Services, Type } from '../../plugins-sd
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
 import {
   type Ask,
+  AUTHORIZATION_USED,
   askerOf,
   blockAt,
   findMined,
@@ -86,9 +87,9 @@ function concluding({ log, now }: Services, payments: Payments) {
 const RPC_TIMEOUT_MS = 60_000;
 const MARGIN_SECONDS = BigInt(CLOCK_MARGIN_MS / 1000);
 
-/** Selector of `authorizationState(address,bytes32)`, and the topics of the two events of EIP-3009. */
+/** Selector of `authorizationState(address,bytes32)` (EIP-3009). */
 const STATE = '0xe94a0102';
-const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
+/** keccak256("AuthorizationCanceled(address,bytes32)") (EIP-3009) */
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
 const shapes = {
@@ -119,7 +120,7 @@ async function findAuthorization(rpc: JsonRpc, record: Mark): Promise<Found> {
   // A payment uses an authorisation, and so does a payer who cancels it.
   const fromBlock = await blockSince(ask, BigInt(Math.floor(since / 1000)) - MARGIN_SECONDS, newest.block);
   const toBlock = await blockSince(ask, BigInt(validBefore) + MARGIN_SECONDS, newest.block);
-  const topics = [[USED, CANCELED], word(payer), nonce];
+  const topics = [[AUTHORIZATION_USED, CANCELED], word(payer), nonce];
   const [event] = await ask('eth_getLogs', [{ address: asset, topics, fromBlock, toBlock }], shapes.logs);
   if (event === undefined) return open('it is used, and the node does not find by which transaction');
   const transaction = event.transactionHash as Hex;

@@ -2,7 +2,7 @@ import { isSameHex } from '../../lib/eth/hex.ts';
 import { Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
 import { isZeroAddress } from '../shared/auth-objects.ts';
-import { type Mined, transferred } from '../shared/chain.ts';
+import { AUTHORIZATION_USED, type EventLog, type Mined, transferred } from '../shared/chain.ts';
 import { wrongSigner } from './proof.ts';
 import { greatestAge, type Terms } from './terms.ts';
 
@@ -22,6 +22,7 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
   if (!isSameHex(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
   const mismatch = (reason: string) => new Refusal(401, 'Payment does not match', { reason });
   if (receipt.status !== SUCCESS) throw mismatch('the transaction was reverted');
+  if (receipt.logs.some((log) => usesAuthorization(log, terms))) throw mismatch('it uses an authorisation (EIP-3009)');
   if (isZeroAddress(terms.token) ? !paysNative(mined, terms) : !paysToken(mined, terms))
     throw mismatch('it does not pay this amount of this token to this recipient');
   if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');
@@ -30,6 +31,11 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
 /** Whether the transaction itself transfers the native asset; transfers by a contract that it calls do not count. */
 function paysNative({ transaction: { to, value } }: Mined, { recipient, amount }: Asked): boolean {
   return isSameHex(to ?? '', recipient) && BigInt(value) >= BigInt(amount);
+}
+
+/** Whether an authorisation of the token is used: anybody may send one to the chain, and it pays by the scheme x402-exact. */
+function usesAuthorization({ address, topics: [event = ''] }: EventLog, { token }: Asked): boolean {
+  return isSameHex(address, token) && isSameHex(event, AUTHORIZATION_USED);
 }
 
 /** Whether one transfer is large enough; several small ones do not add up. Any account may have sent the tokens. */

@@ -8,6 +8,9 @@ import { compiled } from './parameter-schema.ts';
 /** keccak256("Transfer(address,address,uint256)") (ERC-20) */
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
+/** keccak256("AuthorizationUsed(address,bytes32)") (EIP-3009) */
+export const AUTHORIZATION_USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
+
 // Shapes of the Ethereum JSON-RPC specification (ethereum/execution-apis), with only the members that are used here.
 export const Quantity = Type.String({ pattern: '^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$' });
 const Bytes = Type.String({ pattern: '^0x([0-9a-fA-F]{2})*$' });

@@ -3,12 +3,13 @@ import { describe, it } from 'node:test';
 import { describeService } from '../../builtins/openapi/document.ts';
 import { assertValid, Described } from '../openapi/document.ts';
 import { loadObject } from '../support/config.ts';
-import { JSON_HEADERS } from '../support/http.ts';
+import { assertRefused, JSON_HEADERS } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
 import { scrapeAfter } from '../support/metrics.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
+import { payer, proofHeader, termsOn } from '../support/x402.ts';
 import { askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { shopWithPayer } from '../support/x402-shop.ts';
 
@@ -24,6 +25,7 @@ describe('x402-exact beside other features', async () => {
     'two facilitators': { auth: [shop.auth, nowhere] },
     'two facilitators, the other way': { auth: [nowhere, shop.auth] },
     free: { auth: { type: 'free' } },
+    'on chain': { auth: { ...termsOn(shop.chain, PRICE), token: shop.market.asset } },
   };
   const plugins = [{ source: './asking.mjs' }];
   const asking = `export default { name: 'asking', setup: ({ endpoints, ask }) => ({ routes: [{
@@ -62,6 +64,13 @@ describe('x402-exact beside other features', async () => {
       const again = await service.post(endpoint, {}, paidBy(payload));
       assert.equal(await errorOf(again), 'invalid_exact_evm_nonce_already_used');
     }
+  });
+
+  it('the transaction that settled it pays for nothing on chain, for the same recipient, by whomever it was sent', async () => {
+    const sold = await service.post('a/paid', {}, paidBy(await payloadFor(service, 'a/paid', alice)));
+    // The facilitator's account, as it could be a stranger's who has seen the authorisation.
+    const proof = await proofHeader(payer(shop.chain, 6), service, 'a/on chain', settledAs(sold).transaction);
+    await assertRefused(await service.post('a/on chain', {}, proof), 401, 'Payment does not match');
   });
 
   it('a plugin that asks an endpoint has its client pay', async () => {
