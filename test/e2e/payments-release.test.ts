@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PaymentState } from '../../builtins/shared/payment-mark.ts';
 import { paymentOperations } from '../../builtins/shared/payment-operations.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
 import { MemoryArea } from '../../plugins-sdk/state.ts';
 import { paymentsOn, steps, ticketOf } from '../support/payments.ts';
 
@@ -13,11 +14,9 @@ const HOUR = 3_600_000;
 
 /** The operations on payments that are all of one nonce. */
 function desk() {
-  const nothing = () => undefined;
-  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const payments = paymentsOn(new MemoryArea());
   const operations = paymentOperations({
-    ...{ type: 'x402-exact', payments, log, cures: {} },
+    ...{ type: 'x402-exact', payments, log: silentLog, cures: {} },
     refusal: ({ state }) => (state === 'unknown' ? 'its money may have been taken' : undefined),
   });
   const use = async (payer: string, state: PaymentState, asset = '') => {

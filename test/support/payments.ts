@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { refundedMark } from '../../builtins/auth-x402/redemptions.ts';
 import type { About, Mark, Ticket } from '../../builtins/shared/payment-mark.ts';
 import { Payments, type PaymentsOptions, ticketFor } from '../../builtins/shared/payments.ts';
+import { silentLog } from '../../plugins-sdk/log.ts';
 import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
 import { testEndpoint } from '../../service/testing.ts';
 
@@ -19,11 +20,9 @@ export function tableOf(stdout: string): Record<string, string>[] {
   });
 }
 
-const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-
 /** The payments of one process. */
 export function paymentsOn(area: StateArea, stateEngine?: PaymentsOptions['stateEngine']): Payments {
-  return new Payments({ area, index: area, stateEngine, debts: new Debts(), ending: new Set(), log });
+  return new Payments({ area, index: area, stateEngine, debts: new Debts(), ending: new Set(), log: silentLog });
 }
 
 /** A hold on a payment, yet to be taken. */

@@ -53,10 +53,7 @@ describe('a hold', () => {
     const { payments } = setUp();
     const [first, second] = [ticketOf(name(1), { since: 1 }), ticketOf(name(1), { since: 2 })];
     await payments.hold(first, LIFE);
-    await payments.end(first, {
-      change: ({ by: _, ...mark }) => ({ ...mark, state: 'unknown' }),
-      life: LIFE,
-    });
+    await payments.end(first, { change: ({ by: _, ...mark }) => ({ ...mark, state: 'unknown' }), life: LIFE });
     const { by, since } = (await payments.hold(second, LIFE)) ?? assert.fail();
     assert.deepEqual([by, since], [second.token, 1]);
   });
