@@ -42,32 +42,26 @@ function named(key: Key): Partial<Static<typeof NamedKey>> & { readonly key: str
 /** Least characters of a key that cannot be guessed: 16 random hex digits are 64 bits. */
 const UNGUESSABLE_LENGTH = 16;
 
-function checkKey(at: string, key: string): Finding[] {
-  if (key.trim() !== key || !isHeaderValue(key))
-    return [error(at, 'can never match: a header holds no such character there')];
+function* checkKey(at: string, key: string): Iterable<Finding> {
   const message = `has fewer than ${UNGUESSABLE_LENGTH} characters and can be guessed: use a random one, such as 32 hex digits`;
-  return key.length < UNGUESSABLE_LENGTH ? [warning(at, message)] : [];
+  if (key.trim() !== key || !isHeaderValue(key))
+    yield error(at, 'can never match: a header holds no such character there');
+  else if (key.length < UNGUESSABLE_LENGTH) yield warning(at, message);
 }
 
 /** Checks the keys of one auth object. @param limits each client's limit by its name, of the objects before. */
-function checkKeys(at: string, keys: readonly Key[], limits: Map<string, KeyLimit | undefined>): Finding[] {
-  return keys.flatMap((item, i) => {
+function* checkKeys(at: string, keys: readonly Key[], limits: Map<string, KeyLimit | undefined>): Iterable<Finding> {
+  const names = new Map<string, string | undefined>();
+  for (const [i, { name, key, rateLimit }] of keys.map(named).entries()) {
     const path = `${at}.keys[${i}]`;
-    const { name, key, rateLimit } = named(item);
     const other = name !== undefined && limits.has(name) ? limits.get(name) : rateLimit;
     if (name !== undefined) limits.set(name, other);
-    const same = keys
-      .slice(0, i)
-      .map(named)
-      .find((before) => before.key === key);
-    return [
-      ...checkKey(name === undefined ? path : `${path}.key`, key),
-      ...(same === undefined ? [] : [(same.name === name ? warning : error)(path, 'is the same key as one before it')]),
-      ...(isDeepStrictEqual(other, rateLimit)
-        ? []
-        : [error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`)]),
-    ];
-  });
+    yield* checkKey(name === undefined ? path : `${path}.key`, key);
+    if (!names.has(key)) names.set(key, name);
+    else yield (names.get(key) === name ? warning : error)(path, 'is the same key as one before it');
+    if (!isDeepStrictEqual(other, rateLimit))
+      yield error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`);
+  }
 }
 
 /** Whether a text is the key. The time depends on the key alone: a text of another length takes as long as the key itself. */
@@ -136,7 +130,7 @@ export const authApiKey = definePlugin({
   exposes: LIMIT_HEADERS,
   check({ endpoints }) {
     const limits = new Map<string, KeyLimit | undefined>();
-    return authObjects(endpoints, 'apiKey', schema).flatMap(({ at, terms }) => checkKeys(at, terms.keys, limits));
+    return authObjects(endpoints, 'apiKey', schema).flatMap(({ at, terms }) => [...checkKeys(at, terms.keys, limits)]);
   },
   openapi: ({ config, endpoints }) => describeApiKeys(endpoints.filter(hasLimit), tellsIn(config)),
   setup(services) {

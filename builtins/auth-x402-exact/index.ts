@@ -61,7 +61,7 @@ export const authX402Exact = definePlugin({
   exposes: ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE'],
   isAnnounced: (endpoints) => endpoints.some(isSold),
   requiresSharedState: { auth: [TYPE] },
-  check: checkAllTerms,
+  check: (context) => [...checkAllTerms(context)],
   openapi: ({ endpoints }) => (endpoints.some(isSold) ? openApiPart : {}),
   setup: (services) => (services.endpoints.some(isSold) ? behaviour(services) : {}),
 });

@@ -79,7 +79,7 @@ export const authX402 = definePlugin({
   keys: attempts.keys,
   credentials: ['X-Payment-Proof'],
   requiresSharedState: { auth: ['x402'] },
-  check: checkAllTerms,
+  check: (context) => [...checkAllTerms(context)],
   openapi: () => openApiPart,
   setup: (services) => (services.endpoints.flatMap(termsIn).length > 0 ? behaviour(services) : {}),
 });

@@ -58,39 +58,34 @@ export const greatestAge = (terms: Pick<Terms, 'expiry'>): number => EXTRA_AGE_M
 /** Names the token of a price as marks and metrics do. */
 export const tokenOf = ({ network, token }: Terms) => ({ network: `eip155:${network}`, asset: token });
 
-function checkUrl(path: string, text: string): Finding[] {
-  if (!URL.canParse(text)) return [error(path, 'is no valid URL')];
+function* checkUrl(path: string, text: string): Iterable<Finding> {
+  if (!URL.canParse(text)) return yield error(path, 'is no valid URL');
   try {
     httpTarget(text);
-    return [];
   } catch {
-    return [error(path, 'the user name and password must be percent-encoded')];
+    yield error(path, 'the user name and password must be percent-encoded');
   }
 }
 
-function checkTerms(at: string, terms: Terms): Finding[] {
-  return [
-    ...checkUrl(`${at}.rpc`, terms.rpc),
-    ...checkPlainHttp(`${at}.rpc`, terms.rpc, 'say that a payment was made'),
-    ...checkAddress(`${at}.token`, terms.token),
-    ...checkAmount(`${at}.amount`, terms.amount),
-    ...checkPayee(`${at}.recipient`, terms.recipient, isZeroAddress(terms.token) ? undefined : terms.token),
-    ...(expiryOf(terms) < 10_000 ? [warning(`${at}.expiry`, 'is in milliseconds: less than 10 seconds to pay')] : []),
-    ...(expiryOf(terms) > LONGEST_VALIDITY_MS
-      ? [warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)')]
-      : []),
-  ];
+function* checkTerms(at: string, terms: Terms): Iterable<Finding> {
+  yield* checkUrl(`${at}.rpc`, terms.rpc);
+  yield* checkPlainHttp(`${at}.rpc`, terms.rpc, 'say that a payment was made');
+  yield* checkAddress(`${at}.token`, terms.token);
+  yield* checkAmount(`${at}.amount`, terms.amount);
+  yield* checkPayee(`${at}.recipient`, terms.recipient, isZeroAddress(terms.token) ? undefined : terms.token);
+  const expiry = expiryOf(terms);
+  if (expiry < 10_000) yield warning(`${at}.expiry`, 'is in milliseconds: less than 10 seconds to pay');
+  if (expiry > LONGEST_VALIDITY_MS)
+    yield warning(`${at}.expiry`, 'is longer than any proof of payment is valid (600000)');
 }
 
 const IN_MEMORY =
   'keeps payments in memory: after a restart, those that were made before it are refused (Payment too old); use file or redis';
 
 /** Checks what the schema cannot express. */
-export function checkAllTerms({ endpoints, config }: CheckContext): Finding[] {
+export function* checkAllTerms({ endpoints, config }: CheckContext): Iterable<Finding> {
   const sold = authObjects(endpoints, 'x402', TermsSchema);
   const isInMemory = [undefined, 'memory'].includes(stateKey.in(config) as undefined);
-  return [
-    ...(isInMemory && sold.length > 0 ? [warning('settings.state', IN_MEMORY)] : []),
-    ...sold.flatMap(({ at, terms }) => checkTerms(at, terms)),
-  ];
+  if (isInMemory && sold.length > 0) yield warning('settings.state', IN_MEMORY);
+  for (const { at, terms } of sold) yield* checkTerms(at, terms);
 }

@@ -19,17 +19,13 @@ export function isZeroAddress(address: string): boolean {
 }
 
 /** Finds an amount that no token can hold. @param amount an integer in decimal digits. */
-export function checkAmount(at: string, amount: string): Finding[] {
-  return BigInt(amount) >> 256n === 0n ? [] : [error(at, 'is more than any token can hold (a uint256)')];
+export function* checkAmount(at: string, amount: string): Iterable<Finding> {
+  if (BigInt(amount) >> 256n !== 0n) yield error(at, 'is more than any token can hold (a uint256)');
 }
 
 /** Finds an address at which payments would be lost. @param token the token to pay with; undefined for the native asset. */
-export function checkPayee(at: string, payee: string, token: string | undefined): Finding[] {
-  return [
-    ...checkAddress(at, payee),
-    ...(isZeroAddress(payee) ? [error(at, 'is the zero address: payments would be lost')] : []),
-    ...(token !== undefined && isSameHex(payee, token)
-      ? [error(at, 'is the token itself: payments would be lost')]
-      : []),
-  ];
+export function* checkPayee(at: string, payee: string, token: string | undefined): Iterable<Finding> {
+  yield* checkAddress(at, payee);
+  if (isZeroAddress(payee)) yield error(at, 'is the zero address: payments would be lost');
+  if (token !== undefined && isSameHex(payee, token)) yield error(at, 'is the token itself: payments would be lost');
 }
