@@ -18,6 +18,8 @@ export type PluginFunction = (...args: unknown[]) => unknown;
 /** A plugin's function at a stage, with its budget. */
 export interface Tap {
   readonly stage: StageName;
+  /** What it is registered for; '' at stages without variants. */
+  readonly variant: string;
   readonly plugin: string;
   /** Milliseconds per request, or `none` if the plugin bounds its stages itself. */
   readonly budget: number | 'none';

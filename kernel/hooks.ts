@@ -1,12 +1,13 @@
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap, SyncWaterfallHook } from 'tapable';
 import type { Charge } from './charge.ts';
-import { type Exchange, WaitGroup } from './exchange.ts';
+import type { Exchange, WaitGroup } from './exchange.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
   type AnswerOf,
   type ArgsOf,
   type AroundStage,
   type AroundValue,
+  byStage,
   type Kind,
   type ResultOf,
   type StageName,
@@ -71,17 +72,10 @@ type Done = (error?: unknown, value?: unknown) => void;
 type Tapped = (value: unknown, args: Args, done: Done) => void;
 type Wrapper = (rest: Composed) => Composed;
 
-interface TapOptions extends Pick<TapDescription, 'budget'> {
-  readonly name: string;
-  readonly stage: number;
-}
-
 /** The part of a tapable hook that is used here, without the types of the stage's arguments. */
 interface StageHook {
-  /** In the order in which they are called. */
-  readonly taps: readonly TapOptions[];
-  tap(options: TapOptions, fn: Tapped | Wrapper): void;
-  tapAsync(options: TapOptions, fn: Tapped | Wrapper): void;
+  tap(name: string, fn: Wrapper): void;
+  tapAsync(name: string, fn: Tapped): void;
   call(rest: Composed): Composed;
   callAsync(value: unknown, args: Args, done: Done): void;
 }
@@ -136,55 +130,41 @@ function call(hook: StageHook, args: Args): unknown {
   return value;
 }
 
-/** The place of functions that come last: more than there are functions at a stage. */
-const LAST = 1e6;
+const callCore: Composed = (value, exchange, core) => core(value, exchange);
+
+/** A guarded function with its place. */
+interface HookedFunction {
+  readonly stage: StageName;
+  readonly variant: string;
+  readonly plugin: string;
+  readonly guarded: Guarded;
+}
 
 /** The guarded functions of all plugins, by stage. */
 export class Hooks {
   /** Work that a stop waits for. */
-  readonly running = new WaitGroup();
+  readonly running: WaitGroup;
   readonly #hooks: Readonly<Record<StageName, HookMap<StageHook>>>;
-  readonly #variants: Readonly<Record<StageName, Set<string>>>;
   readonly #composed = new Map<StageName, Composed>();
   readonly #observer: Pick<Observer, 'stage'>;
 
-  /** @param observer gets an event for each stage that has functions. */
-  constructor(observer: Pick<Observer, 'stage'>) {
-    const byStage = <T>(make: (stage: StageName) => T) =>
-      Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
+  /**
+   * @param functions in the order in which they are called; at around stages the first is outermost.
+   * @param observer gets an event for each stage that has functions.
+   */
+  constructor(functions: readonly HookedFunction[], running: WaitGroup, observer: Pick<Observer, 'stage'>) {
     this.#hooks = byStage((stage) => new HookMap(() => hookFor[stages[stage].kind]() as StageHook));
-    this.#variants = byStage(() => new Set());
+    this.running = running;
     this.#observer = observer;
-  }
-
-  /** Adds a function. @param isLast places it after all functions that are not last, in any order of registration. */
-  tap(stage: StageName, { plugin: name, variant = '', budget }: TapDescription, isLast: boolean, fn: Guarded): void {
-    const hook = this.#hooks[stage].for(variant);
-    this.#variants[stage].add(variant);
-    const place = isLast ? LAST : 0;
-    // tapable calls the lowest `stage` first, and who wraps last is outermost. So each registration gets a lower one than the
-    // one before, and built-ins the lowest: operators' A and B, registered in this order, and built-in C make A(B(C(core))).
-    if (stages[stage].kind === 'around') hook.tap({ name, budget, stage: -place - hook.taps.length }, wrapper(fn));
-    else hook.tapAsync({ name, budget, stage: place }, tapped(fn));
-  }
-
-  /** Composes the functions of each around stage, once all are added. */
-  seal(): void {
-    const callCore: Composed = (value, exchange, core) => core(value, exchange);
+    for (const { stage, variant, plugin, guarded } of functions)
+      if (stages[stage].kind !== 'around') this.#hooks[stage].for(variant).tapAsync(plugin, tapped(guarded));
+    // Who wraps last is outermost: functions A, B and C make A(B(C(core))).
+    for (const { stage, variant, plugin, guarded } of functions.toReversed())
+      if (stages[stage].kind === 'around') this.#hooks[stage].for(variant).tap(plugin, wrapper(guarded));
     for (const stage of stageNames) {
       const hook = stages[stage].kind === 'around' ? this.#hooks[stage].get('') : undefined;
       if (hook !== undefined) this.#composed.set(stage, hook.call(callCore));
     }
-  }
-
-  /** Returns the functions of a stage in the order in which they are called. */
-  taps(stage: StageName): readonly TapDescription[] {
-    const { variants, kind } = stages[stage];
-    return [...this.#variants[stage]].flatMap((variant) => {
-      const { taps } = this.#hooks[stage].for(variant);
-      const ordered = kind === 'around' ? taps.toReversed() : taps;
-      return ordered.map(({ name: plugin, budget }) => ({ plugin, ...(variants && { variant }), budget }));
-    });
   }
 
   isTapped(stage: StageName, variant = ''): boolean {

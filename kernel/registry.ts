@@ -1,7 +1,7 @@
-import { type Exchange, Flights } from './exchange.ts';
-import { type GuardOptions, guarded, type PluginFunction } from './guard.ts';
+import { type Exchange, Flights, WaitGroup } from './exchange.ts';
+import { type GuardOptions, guarded, type PluginFunction, type Tap } from './guard.ts';
 import { Hooks, type Observer, type TapDescription } from './hooks.ts';
-import { type StageName, stageNames, stages } from './stages.ts';
+import { byStage, type StageName, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
 /** An HTTP method and path that a plugin answers. */
@@ -63,22 +63,27 @@ export function routeKey({ method, path }: Pick<Route, 'method' | 'path'>): stri
  * @throws RegistrationError
  */
 export function register(plugins: readonly Registration[], options: GuardOptions): PluginSet {
-  const hooks = new Hooks(options.observer ?? {});
+  const running = new WaitGroup();
   const credentials = plugins.flatMap(credentialsOf);
+  const all: Tap[] = [];
   for (const registration of plugins) {
     const { name: plugin, budget, isBuiltin = false } = registration;
     const own = credentialsOf(registration);
     const hidden = new Set(credentials.filter((header) => !own.includes(header)));
     for (const [stage, variant, fn] of functionsOf(registration)) {
-      requireUnclaimed(hooks, stage, variant, plugin);
-      const flights = new Flights(hooks.running);
-      const tapped = guarded({ stage, plugin, budget, isBuiltin, hidden, fn, flights, options });
-      hooks.tap(stage, { plugin, variant, budget }, isBuiltin && comesLast(stage), tapped);
+      const tap = { stage, variant, plugin, budget, isBuiltin, hidden, fn, flights: new Flights(running), options };
+      requireUnclaimed(all, tap);
+      all.push(tap);
     }
   }
-  hooks.seal();
-  const taps = Object.fromEntries(stageNames.map((stage) => [stage, hooks.taps(stage)])) as PluginSet['taps'];
-  return { hooks, plugins, taps };
+  const ordered = [...all.filter((tap) => !comesLast(tap)), ...all.filter(comesLast)];
+  const functions = ordered.map((tap) => ({ ...tap, guarded: guarded(tap) }));
+  const hooks = new Hooks(functions, running, options.observer ?? {});
+  return { hooks, plugins, taps: byStage((stage) => ordered.filter((tap) => tap.stage === stage).map(described)) };
+}
+
+function described({ stage, plugin, variant, budget }: Tap): TapDescription {
+  return { plugin, ...(stages[stage].variants && { variant }), budget };
 }
 
 function credentialsOf({ credentials = [] }: Registration): string[] {
@@ -105,15 +110,15 @@ function isHook(name: string): name is StageName {
 }
 
 /** Checks that no plugin has a function for the same variant already. @throws RegistrationError */
-function requireUnclaimed(hooks: Hooks, stage: StageName, variant: string, plugin: string): void {
-  const rival = stages[stage].variants && hooks.taps(stage).find((tap) => tap.variant === variant);
+function requireUnclaimed(all: readonly Tap[], { stage, variant, plugin }: Tap): void {
+  const rival = stages[stage].variants && all.find((tap) => tap.stage === stage && tap.variant === variant);
   if (rival === undefined) return;
   const what = stage === 'route' ? `serve ${variant}` : `provide "${stage}" of "${variant}"`;
   throw new RegistrationError(`plugins "${rival.plugin}" and "${plugin}" both ${what}`);
 }
 
-/** Whether built-ins come after operators' plugins: at pick and around stages, and where the stage's row says so. */
-function comesLast(stage: StageName): boolean {
+/** Whether it comes after operators' functions: a built-in's does at pick and around stages, and where the stage's row says so. */
+function comesLast({ stage, isBuiltin }: Tap): boolean {
   const { kind, builtinsLast } = stages[stage];
-  return kind === 'pick' || kind === 'around' || builtinsLast === true;
+  return isBuiltin && (kind === 'pick' || kind === 'around' || builtinsLast === true);
 }

@@ -94,6 +94,9 @@ type ValuesOf<T> = { -readonly [I in keyof T]: ValueOf<T[I]> };
 
 /** The names of all stages, in the order of the table. */
 export const stageNames: readonly StageName[] = Object.keys(table) as StageName[];
+/** Returns a table of values by stage. */
+export const byStage = <T>(make: (stage: StageName) => T): Record<StageName, T> =>
+  Object.fromEntries(stageNames.map((stage) => [stage, make(stage)])) as Record<StageName, T>;
 /** The rows of the table by the names of their stages. */
 export const stages: Readonly<Record<StageName, Stage>> = table;
 
