@@ -2,9 +2,8 @@ import { type EndpointDraft, error, type Finding, warning } from '../../plugins-
 import type { Endpoint } from '../../plugins-sdk/index.ts';
 import { isFraction } from '../shared/decimal.ts';
 import type { CompiledPath } from '../shared/json-path/index.ts';
-import { prepare } from './endpoint-plan.ts';
-import { PlanError } from './fault.ts';
-import { isInteger, type Lists, multiplierOf } from './plan.ts';
+import { type Lists, PlanError } from './lists.ts';
+import { isInteger, multiplierOf, prepare } from './plan.ts';
 
 /** Most paths that a recommendation names. */
 const MOST_NAMED = 3;

@@ -2,7 +2,7 @@ import { type ApiResponse, type Encoded, type Json, Refusal, toHex } from '../..
 import { BudgetError, fullBudget, type Match, PathError } from '../shared/json-path/index.ts';
 import type { PathValues } from '../shared/json-path/placeholders.ts';
 import type { Combine } from './combine.ts';
-import type { Field } from './fault.ts';
+import type { Field } from './lists.ts';
 import type { Plan } from './plan.ts';
 import { encodeValues, exactDigits, type Item, ValueError } from './values.ts';
 

@@ -3,10 +3,9 @@ import { ContextKey, definePlugin } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { check, recommend } from './check.ts';
 import { encode } from './encode.ts';
-import { choose, prepare } from './endpoint-plan.ts';
 import { encodingKey } from './key.ts';
 import { abiPart } from './openapi.ts';
-import type { Plan } from './plan.ts';
+import { choose, type Plan, prepare } from './plan.ts';
 
 const CUT_TO_ZERO =
   'a value other than zero is signed as 0, since integers hold no fraction: set a larger times, or exact: true to refuse it';

@@ -1,9 +1,8 @@
 /** An encoding is read once, into a plan that tells what a request may choose. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Field, PlanError } from '../../builtins/encode-abi/fault.ts';
-import { readList } from '../../builtins/encode-abi/lists.ts';
-import { checkPinned, type Lists, planOf } from '../../builtins/encode-abi/plan.ts';
+import { type Field, type Lists, PlanError, readList } from '../../builtins/encode-abi/lists.ts';
+import { checkPinned, planOf } from '../../builtins/encode-abi/plan.ts';
 
 const read = (field: Field, text: string) => readList(field, text, { declared: [] });
 const chosen = (field: Field, text: string) => readList(field, text, 'requester');

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TYPES } from '../../../builtins/encode-abi/abi.ts';
 import type { Combine } from '../../../builtins/encode-abi/combine.ts';
-import { parseTimes } from '../../../builtins/encode-abi/times.ts';
+import { parseTimes } from '../../../builtins/encode-abi/lists.ts';
 import { encodeValues, ValueError } from '../../../builtins/encode-abi/values.ts';
 import { toHex } from '../../../lib/eth/hex.ts';
 

@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { PlanError } from '../../../builtins/encode-abi/fault.ts';
-import { parseTimes } from '../../../builtins/encode-abi/times.ts';
+import { PlanError, parseTimes } from '../../../builtins/encode-abi/lists.ts';
 import {
   compareDecimals,
   type Decimal,
