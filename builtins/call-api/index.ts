@@ -4,9 +4,11 @@ import { loadSoon, undiciClient } from '../../lib/process/packages.ts';
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import {
   ContextKey,
+  createHttpClient,
   definePlugin,
   type Endpoint,
   type Exchange,
+  type HttpClient,
   isRefusal,
   type OutgoingRequest,
   perEndpoint,
@@ -14,10 +16,9 @@ import {
 } from '../../plugins-sdk/index.ts';
 import { classOfRequest, failureClassOf, type Meters, redirectTarget } from '../../plugins-sdk/observe.ts';
 import { callTimeoutOf, failed } from '../shared/upstream.ts';
-import { certificateMeter, tlsKey } from '../shared/upstream-tls.ts';
+import { certificateMeter, tlsKey, tlsOf } from '../shared/upstream-tls.ts';
 import { accept } from './answer.ts';
 import { check } from './checks.ts';
-import { clientsFor } from './clients.ts';
 import { failures } from './openapi.ts';
 import { limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
 
@@ -84,6 +85,22 @@ function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Sema
     seconds({ api, endpoint: name, outcome, reason: classOfCall(failure) }, milliseconds / 1000);
     note(exchange, milliseconds, status);
   };
+}
+
+/**
+ * Makes the HTTP clients of all APIs: one for each API with `tls`, and one for all others.
+ * @param connections most sockets per origin.
+ */
+function clientsFor(endpoints: readonly Endpoint[], connections: number) {
+  const usual = createHttpClient({ connections });
+  const own = new Map<string, HttpClient>();
+  const clientOf = perEndpoint(endpoints, (endpoint) => {
+    const tls = tlsOf(endpoint);
+    if (tls !== undefined && !own.has(endpoint.api)) own.set(endpoint.api, createHttpClient({ connections, tls }));
+    return own.get(endpoint.api) ?? usual;
+  });
+  const close = () => Promise.all([usual, ...own.values()].map((client) => client.close()));
+  return { clientOf, close };
 }
 
 /** Calls the upstream: one deadline, at most 1 MiB, bounded concurrency. The wait for a slot has a deadline of its own. */

@@ -11,8 +11,7 @@ import { asWritten } from '../shared/written-parameters.ts';
 import { bodyType, withForm } from './body.ts';
 import { checkEndpoint } from './checks.ts';
 import { describeParameters } from './openapi.ts';
-import { prepare } from './prepared.ts';
-import { questionFor, requestOf, resolvedOf } from './question.ts';
+import { prepare, questionFor, requestOf, resolvedOf } from './question.ts';
 
 /** Returns the parameters as the endpoint ID commits to them: names always, values unless they are secret. */
 function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
