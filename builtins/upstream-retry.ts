@@ -28,19 +28,17 @@ const retry = optionalKey(
   ),
 );
 
-interface Policy {
-  readonly attempts: number;
-  readonly on: ReadonlySet<FailureKind>;
-  readonly methods: ReadonlySet<string>;
-  /** Milliseconds for all attempts and the pauses between them. */
-  readonly timeout: number;
-}
-
-function policyOf(endpoint: Endpoint): Policy | undefined {
+/** Returns the policy of an endpoint. Its timeout is for all attempts and the pauses between them. */
+function policyOf(endpoint: Endpoint) {
   const found = retry.of(endpoint);
   if (found === undefined) return undefined;
   const { attempts, on = kinds, methods = ['GET'] } = found;
-  return { attempts, on: new Set(on), methods: new Set(methods), timeout: callTimeoutOf(endpoint) };
+  return {
+    attempts,
+    on: new Set<FailureKind>(on),
+    methods: new Set<string>(methods),
+    timeout: callTimeoutOf(endpoint),
+  };
 }
 
 /** Returns the pause in milliseconds: random, so that failed requests do not return together, and at least `Retry-After`. */

@@ -16,10 +16,7 @@ import { refusals } from './refusals.ts';
 const SELECTOR = toHex(keccak256(Buffer.from('ask(bytes32,string)'))).slice(0, 10);
 
 /** A contract's question. */
-export interface Lookup {
-  readonly endpointId: string;
-  readonly parameters: Parameters;
-}
+export type Lookup = ReturnType<typeof lookupOf>;
 
 /** The members of an answer that a contract gets. */
 export interface Answer {
@@ -32,7 +29,7 @@ export interface Answer {
 }
 
 /** Decodes what a client sent on behalf of a contract; hex digits may have any case. @throws Refusal 400 or 404 */
-export function lookupOf(sender: unknown, data: unknown): Lookup {
+export function lookupOf(sender: unknown, data: unknown) {
   if (typeof sender !== 'string' || !/^0x[\da-f]{40}$/i.test(sender)) throw refusals.sender();
   const call = typeof data === 'string' ? data.toLowerCase() : data;
   if (!isHex(call)) throw refusals.data();

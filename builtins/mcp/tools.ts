@@ -13,10 +13,7 @@ const COMPONENTS = '#/components/schemas/';
 export const META = 'signed-data-proxy';
 
 /** An endpoint as a tool, with how to verify its answers. */
-export interface EndpointTool {
-  readonly endpoint: Endpoint;
-  readonly tool: Tool;
-}
+export type EndpointTool = ReturnType<typeof toolsOf>[number];
 
 /** Replaces a schema's references by their targets, so that it needs no other document. */
 function whole(schema: unknown, schemas: unknown): unknown {
@@ -89,7 +86,7 @@ function verificationOf(endpoint: Endpoint, signer: string): OpenApiObject {
 }
 
 /** Makes a tool of each endpoint. */
-export function toolsOf(endpoints: readonly Endpoint[], { describe, node }: Services): readonly EndpointTool[] {
+export function toolsOf(endpoints: readonly Endpoint[], { describe, node }: Services) {
   const description = describe();
   return endpoints.map((endpoint) => {
     const { description: said } = endpoint.block;

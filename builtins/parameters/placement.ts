@@ -6,20 +6,7 @@ import { type Members, setMember, stepsOf } from './body.ts';
 import { hasDotSegment } from './dot-segments.ts';
 
 /** The parts of an upstream request that come from parameters. */
-export interface RequestParts {
-  /** Path template with every placeholder replaced by its percent-encoded value. */
-  readonly path: string;
-  /** `name=value` pairs, percent-encoded and joined; empty when there are none. */
-  readonly query: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Value of the `Cookie` header. */
-  readonly cookie: string | undefined;
-  /** Text of the body, JSON or a form. */
-  readonly body: string | undefined;
-}
-
-/** Places resolved values, one per declared parameter and in the same order. @throws Refusal 400 */
-export type Placement = (values: Values) => RequestParts;
+export type RequestParts = ReturnType<ReturnType<typeof compilePlacement>>;
 
 /** The values of all declared parameters, in the order of the config; `undefined` for a parameter without one. */
 export type Values = readonly (Json | undefined)[];
@@ -120,18 +107,17 @@ function compilePath(template: string, declared: readonly Declared[]): (values: 
   };
 }
 
-const none = Object.freeze({});
+const none: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Prepares the placement of an endpoint's parameters, as far as it depends on the config alone. */
-export function compilePlacement(
-  template: string,
-  declared: readonly Declared[],
-  onNested: OnNested = refuseNested,
-): Placement {
+/**
+ * Prepares the placement of an endpoint's parameters, as far as it depends on the config alone. The returned function takes a value
+ * for each, in the same order. It returns percent-encoded texts for URLs, and the text of the body. It throws Refusal 400.
+ */
+export function compilePlacement(template: string, declared: readonly Declared[], onNested: OnNested = refuseNested) {
   const path = compilePath(template, declared);
   const isForm = declared.some((parameter) => parameter.form);
   const hasBody = declared.some((parameter) => parameter.in === 'body');
-  return (values) => {
+  return (values: Values) => {
     const query: string[] = [];
     const headers: [string, string][] = [];
     const cookies: string[] = [];

@@ -123,10 +123,7 @@ function reservedOf({ reserved }: Prepared, given: Parameters): Parameters {
 const none: Parameters = Object.freeze({});
 
 /** The values of declared parameters, and the same values with all digits that the client wrote, as they go upstream. */
-interface Resolved {
-  readonly values: Values;
-  readonly written: Values;
-}
+type Resolved = ReturnType<typeof resolvedOf>;
 
 interface Asked extends Pick<Question, 'reserved'>, Pick<Resolved, 'written'> {
   readonly requestHash: Hex | undefined;
@@ -147,7 +144,7 @@ function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved
 }
 
 /** Resolves a request's parameters. @throws Refusal 400 for unknown, missing or inexact ones */
-export function resolvedOf(prepared: Prepared, given: Parameters, written: Parameters): Resolved {
+export function resolvedOf(prepared: Prepared, given: Parameters, written: Parameters) {
   requireKnown(prepared, given);
   const values = resolve(prepared, given);
   requireAll(prepared, values);

@@ -34,16 +34,10 @@ function decode(bytes: Buffer): string {
 }
 
 /** The content of a body. All requests with the same body share it, so it is frozen. */
-interface Said {
-  readonly parameters: Parameters;
-  /** Whether the body has a `parameters` member. */
-  readonly hasParameters: boolean;
-  /** The parameters with a number that a double would round, as the client wrote them. */
-  readonly written: Parameters | undefined;
-}
+type Said = Readonly<ReturnType<typeof read>>;
 
 /** Reads and checks a body. @throws Refusal 400 */
-function read(bytes: Buffer): Said {
+function read(bytes: Buffer) {
   const text = decode(bytes);
   const body = text === '' ? {} : jsonIn(text);
   if (body === undefined) throw refusals.invalidJson();
@@ -57,6 +51,7 @@ function read(bytes: Buffer): Said {
   return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), written };
 }
 
+/** Returns the parameters with a number that a double would round, as the client wrote them. */
 function writtenIn(text: string): Parameters | undefined {
   const { parameters = {} } = parseMarked(text) as { readonly parameters?: Parameters };
   const written = markedMembers(parameters);

@@ -3,29 +3,7 @@ import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { type Hex, isHex, toHex } from '../../plugins-sdk/index.ts';
-import { type Address, keccak256 } from '../../plugins-sdk/signing.ts';
-
-/** The claim that an attestor signs, with the names of Reclaim's protocol. */
-type Claim = {
-  readonly provider: 'http';
-  /** JSON text: the request and the patterns. */
-  readonly parameters: string;
-  /** Text by the claim's maker and the attestor, such as the values of named groups. */
-  readonly context: string;
-  /** Address for which the claim was made: the gateway's. */
-  readonly owner: Address;
-  /** Unix seconds. */
-  readonly timestampS: number;
-  readonly epoch: 1;
-  /** keccak256 of provider, parameters and context. */
-  readonly identifier: Hex;
-};
-
-/** The `proof` of a signed answer. */
-export type ReclaimProof = {
-  readonly claim: Claim;
-  readonly signatures: { readonly attestorAddress: Address; readonly claimSignature: Hex };
-};
+import { keccak256 } from '../../plugins-sdk/signing.ts';
 
 /** The members of a request that its claim must show. */
 export interface ClaimedRequest {
@@ -61,7 +39,7 @@ type Members = Readonly<Record<string, unknown>>;
  * @returns the members of a proof, without any others of the answer.
  * @throws NoProof
  */
-export function checkProof(answer: unknown, { request, attestors, now }: Expectation): ReclaimProof {
+export function checkProof(answer: unknown, { request, attestors, now }: Expectation) {
   const { claim: claimed, signatures: given } = membersOf(answer, 'the answer');
   const claim = claimOf(claimed);
   const signatures = signaturesOf(given);
@@ -84,7 +62,11 @@ function membersOf(value: unknown, name: string): Members {
   return value;
 }
 
-function claimOf(value: unknown): Claim {
+/** The claim that an attestor signs, with the names of Reclaim's protocol. */
+type Claim = ReturnType<typeof claimOf>;
+
+/** Returns the members of a claim: `parameters` is JSON, `context` any text, and `owner` the gateway for which it was made. */
+function claimOf(value: unknown) {
   const { provider, parameters, context, owner, timestampS, epoch, identifier } = membersOf(value, 'claim');
   ensure(provider === 'http', 'claim.provider is not http');
   ensure(isText(parameters), 'claim.parameters is no text');
@@ -96,7 +78,7 @@ function claimOf(value: unknown): Claim {
   return { provider, parameters, context, owner, timestampS, epoch, identifier };
 }
 
-function signaturesOf(value: unknown): ReclaimProof['signatures'] {
+function signaturesOf(value: unknown) {
   const { attestorAddress, claimSignature } = membersOf(value, 'signatures');
   ensure(isAddress(attestorAddress), 'signatures.attestorAddress is no address');
   ensure(isHex(claimSignature) && claimSignature.length === 132, 'signatures.claimSignature is no 65-byte hex');

@@ -2,20 +2,7 @@ import type { PublicEndpoint, ReservedParameter } from '../endpoint.ts';
 import type { Content, Field } from './fields.ts';
 
 /** A request to an endpoint, as a form makes it, and the encoding of its answer. */
-export interface Asked {
-  readonly endpointId: string;
-  /** The body, as JSON. */
-  readonly body: string;
-  /** The headers with credentials. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The comma-separated types of the values; absent if the answer is raw. */
-  readonly types?: string | undefined;
-  readonly times?: string | undefined;
-  /** The comma-separated paths of the values in the upstream's answer. */
-  readonly paths?: string | undefined;
-  /** The parameters that a receipt must cover; absent if the endpoint makes none. */
-  readonly parameters?: Readonly<Record<string, unknown>> | undefined;
-}
+export type Asked = ReturnType<typeof requestOf>;
 
 /** Reads a field's text; an empty text adds nothing to the request. */
 export function contentOf({ required, control, read }: Field, text: string): Content {
@@ -25,7 +12,7 @@ export function contentOf({ required, control, read }: Field, text: string): Con
 }
 
 /** Makes a request of the fields, without those that are empty or wrong. */
-export function requestOf(endpoint: PublicEndpoint, fields: readonly Field[], textOf: (field: Field) => string): Asked {
+export function requestOf(endpoint: PublicEndpoint, fields: readonly Field[], textOf: (field: Field) => string) {
   const given = fields.flatMap((field) => {
     const content = contentOf(field, textOf(field));
     return 'value' in content && content.value !== undefined ? [{ ...field, value: content.value }] : [];
@@ -37,25 +24,26 @@ export function requestOf(endpoint: PublicEndpoint, fields: readonly Field[], te
   return {
     endpointId: endpoint.id,
     body: `{"parameters":${parameters}}`,
+    // Those with credentials.
     headers: Object.fromEntries(headers),
     ...encodingOf(endpoint, values),
+    // Those that a receipt must cover; none if the endpoint makes none.
     parameters: coveredBy(endpoint, values),
   };
 }
 
-/** Returns the encoding, with the client's choices in the place of `*`. */
-function encodingOf({ encoding }: PublicEndpoint, values: Readonly<Record<string, unknown>>): Partial<Asked> {
-  if (encoding === undefined) return {};
+/** Returns the comma-separated lists of the encoding, with the client's choices in the place of `*`; none for a raw answer. */
+function encodingOf({ encoding }: PublicEndpoint, values: Readonly<Record<string, unknown>>) {
   const chosen = (pinned: string | undefined, name: ReservedParameter) => {
     const value = pinned === '*' ? values[name] : pinned;
     return typeof value === 'string' ? value : undefined;
   };
-  const { type, times, path } = encoding;
+  const { type, times, path } = encoding ?? {};
   return { types: chosen(type, '_type'), times: chosen(times, '_times'), paths: chosen(path, '_path') };
 }
 
 /** Returns the parameters that a receipt covers: the given values, and the defaults of the others. */
-function coveredBy({ receipt, reserved, parameters }: PublicEndpoint, values: object): Asked['parameters'] {
+function coveredBy({ receipt, reserved, parameters }: PublicEndpoint, values: object) {
   if (receipt === undefined) return undefined;
   const defaults = parameters.map(({ name, default: fallback }) => [name, fallback] as const);
   const known = new Set<string>([...receipt, ...reserved]);
