@@ -2,8 +2,8 @@ import type { TSchema } from 'typebox';
 import { exactNumber } from '../../lib/json/numbers.ts';
 import { type Finding, warningAt } from '../define.ts';
 import { DURATION, isDuration, millisecondsOf } from './duration.ts';
-import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
-import { childPath, isRecord } from './path.ts';
+import { readSchema, type SchemaNode, schemaAt, typeName } from './node.ts';
+import { childPath, mapMembers, membersIn } from './path.ts';
 
 /** Converts a text or number at a config path; `nodes` are the schemas that may apply there. */
 export type ConvertLeaf = (given: string | number, nodes: readonly SchemaNode[], path: string) => unknown;
@@ -16,32 +16,20 @@ export function convert(schema: TSchema, value: unknown, path: string, leaf: Con
 function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: ConvertLeaf): unknown {
   const nodes = schemas.flatMap((schema) => readSchema(schema).alternatives);
   if (typeof value === 'string' || typeof value === 'number') return decoded(leaf(value, nodes, path), nodes);
-  if (Array.isArray(value)) {
-    return value.map((item, index) => {
-      const inner = nodes.filter(allows('array')).map((node) => itemSchema(node, index));
-      return visit(inner, item, childPath(path, index), leaf);
-    });
-  }
-  if (!isRecord(value)) return value;
-  const candidates = nodes.filter(allows('object'));
+  const candidates = nodes.filter(({ types }) => types.length === 0 || types.includes(typeName(value)));
   const agreeing = candidates.filter(({ marks }) =>
-    [...marks].every(([key, mark]) => !Object.hasOwn(value, key) || mark === value[key]),
+    membersIn(value).every(([key, member]) => !marks.has(String(key)) || marks.get(String(key)) === member),
   );
   const fitting = agreeing.length > 0 ? agreeing : candidates;
-  const members = Object.entries(value).map(([key, member]) => {
-    const inner = fitting.map((node) => memberSchema(node, key)).filter((schema) => schema !== undefined);
-    return [key, visit(inner, member, childPath(path, key), leaf)];
+  return mapMembers(value, (member, key) => {
+    const inner = fitting.map((node) => schemaAt(node, key)).filter((schema) => schema !== undefined);
+    return visit(inner, member, childPath(path, key), leaf);
   });
-  return Object.fromEntries(members);
 }
 
 function decoded(value: unknown, nodes: readonly SchemaNode[]): unknown {
   const isTime = typeof value === 'string' && nodes.some(isDuration) && !nodes.some((node) => acceptsText(node, value));
   return isTime ? (millisecondsOf(value) ?? value) : value;
-}
-
-function allows(type: string): (node: SchemaNode) => boolean {
-  return ({ types }) => types.length === 0 || types.includes(type);
 }
 
 /** Returns the number or boolean that a variable's text stands for, if the schemas allow one and no text; else the text. */

@@ -4,8 +4,8 @@ import { hint, nearest } from '../../lib/suggest.ts';
 import { errorAt, type Finding } from '../define.ts';
 import { isDuration } from './duration.ts';
 import { limits } from './limits.ts';
-import { hasType, itemSchema, memberSchema, readSchema, type SchemaNode, typeName } from './node.ts';
-import { childPath, isRecord } from './path.ts';
+import { hasType, readSchema, type SchemaNode, schemaAt, typeName } from './node.ts';
+import { childPath, isRecord, membersIn } from './path.ts';
 
 /**
  * Returns all faults of a value by its schema, in words that show no values. TypeBox decides whether the value has any.
@@ -23,58 +23,48 @@ interface Reason {
   readonly stray?: string;
 }
 
-function reasonAt(path: string, text: string, meant?: string): Reason {
-  const guess = meant === undefined ? '' : `, did you mean "${meant}"?`;
-  return { path, text: text + guess };
-}
-
 function reasonsFor(schema: TSchema, value: unknown, path: string): Reason[] {
   if (Check(schema, value)) return [];
   const reasons = reasonsOf(readSchema(schema), value, path);
-  return reasons.length > 0 ? reasons : [reasonAt(path, lastResort(schema, value))];
+  return reasons.length > 0 ? reasons : [{ path, text: lastResort(schema, value) }];
 }
 
 function reasonsOf(node: SchemaNode, value: unknown, path: string): Reason[] {
   if (node.options.length > 0) return explainOptions(node.options.map(readSchema), value, path);
   if (!hasType(node, value)) return [wrongType([node], value, path)];
   if (node.choices !== undefined) return [noChoice(node.choices, value, path)];
-  const here = limits(node, value).map((text) => reasonAt(path, text));
+  const here = limits(node, value).map((text) => ({ path, text }));
   const parts = node.parts.flatMap((part) => reasonsFor(part, value, path));
-  if (Array.isArray(value)) return [...here, ...parts, ...explainItems(node, value, path)];
-  return isRecord(value) ? [...here, ...parts, ...explainMembers(node, value, path)] : [...here, ...parts];
+  return [...here, ...parts, ...explainMembers(node, value, path)];
 }
 
-function explainItems(node: SchemaNode, items: readonly unknown[], path: string): Reason[] {
-  return items.flatMap((item, index) => reasonsFor(itemSchema(node, index), item, childPath(path, index)));
-}
-
-function explainMembers(node: SchemaNode, value: Readonly<Record<string, unknown>>, path: string): Reason[] {
-  const known = [...node.properties.keys()];
-  const present = Object.entries(value).flatMap(([key, member]) => {
+/** Explains the members of a mapping, or the items of a list. */
+function explainMembers(node: SchemaNode, value: unknown, path: string): Reason[] {
+  const present = membersIn(value).flatMap(([key, member]) => {
     const at = childPath(path, key);
-    const schema = memberSchema(node, key);
-    if (schema === undefined) return [unknownKey(at, key, node, path)];
-    return reasonsFor(schema, member, at).map((reason) => movedUp(reason, known, path));
+    const schema = schemaAt(node, key);
+    if (schema === undefined) return [unknownKey(at, String(key), node, path)];
+    return reasonsFor(schema, member, at).map((reason) => movedUp(reason, node, path));
   });
-  const missing = node.required.filter((key) => !Object.hasOwn(value, key));
-  return [...present, ...missing.map((key) => reasonAt(childPath(path, key), 'required key is missing'))];
+  const missing = isRecord(value) ? node.required.filter((key) => !Object.hasOwn(value, key)) : [];
+  return [...present, ...missing.map((key) => ({ path: childPath(path, key), text: 'required key is missing' }))];
 }
 
 function unknownKey(path: string, key: string, node: SchemaNode, parent: string): Reason {
-  const known = [...node.properties.keys()];
   const [inside, ...others] = placesBelow(node, key, parent);
   if (inside !== undefined && others.length === 0) return misplaced(path, inside);
-  return { ...unknownHere(path, key, known), stray: key };
+  const cure = sharing(key) ?? hint(key, [...node.properties.keys()], 'known keys');
+  return { path, text: `unknown key${cure}`, stray: key };
 }
 
 function misplaced(path: string, place: string): Reason {
-  return reasonAt(path, `unknown key here, it belongs at ${place}`);
+  return { path, text: `unknown key here, it belongs at ${place}` };
 }
 
 /** Replaces a member's reason if its unknown key belongs in the mapping that holds the member. */
-function movedUp(reason: Reason, known: readonly string[], path: string): Reason {
+function movedUp(reason: Reason, { properties }: SchemaNode, path: string): Reason {
   const { stray } = reason;
-  return stray !== undefined && known.includes(stray) ? misplaced(reason.path, childPath(path, stray)) : reason;
+  return stray !== undefined && properties.has(stray) ? misplaced(reason.path, childPath(path, stray)) : reason;
 }
 
 /** Returns the config paths at which mappings, or lists of mappings, inside a mapping have a key. */
@@ -85,15 +75,8 @@ function placesBelow(node: SchemaNode, key: string, path: string): readonly stri
     const member = readSchema(schema);
     const at = childPath(path, name);
     if (has(member)) return [childPath(at, key)];
-    return has(readSchema(itemSchema(member, 0))) ? [childPath(`${at}[]`, key)] : [];
+    return has(readSchema(schemaAt(member, 0) ?? {})) ? [childPath(`${at}[]`, key)] : [];
   });
-}
-
-function unknownHere(path: string, key: string, known: readonly string[]): Reason {
-  const shared = sharing(key);
-  const meant = shared === undefined ? nearest(key, known) : undefined;
-  const others = meant === undefined ? hint(key, known, 'known keys') : '';
-  return reasonAt(path, `unknown key${shared ?? others}`, meant);
 }
 
 /** Returns a hint for keys by which other tools share parts of a file. */
@@ -121,7 +104,7 @@ function explainTag(nodes: readonly SchemaNode[], value: unknown, path: string):
   if (tag === undefined) return undefined;
   const at = childPath(path, tag);
   const kinds = nodes.map(({ marks }) => marks.get(tag));
-  if (!Object.hasOwn(value, tag)) return [reasonAt(at, `required key is missing, expected ${listed(kinds)}`)];
+  if (!Object.hasOwn(value, tag)) return [{ path: at, text: `required key is missing, expected ${listed(kinds)}` }];
   const meant = nodes[kinds.indexOf(value[tag])];
   return meant === undefined ? [noChoice(kinds, value[tag], at)] : reasonsFor(meant.raw, value, path);
 }
@@ -132,7 +115,7 @@ function fewest(alternatives: readonly Reason[][]): Reason[] {
 }
 
 function noChoice(choices: readonly unknown[], value: unknown, path: string): Reason {
-  return reasonAt(path, `expected ${listed(choices)}`, choices.length > 1 ? guess(choices, value) : undefined);
+  return { path, text: `expected ${listed(choices)}${choices.length > 1 ? guess(choices, value) : ''}` };
 }
 
 function listed(choices: readonly unknown[]): string {
@@ -161,21 +144,19 @@ function wrongType(nodes: readonly SchemaNode[], value: unknown, path: string): 
   const quotes = quotable && nodes.some(isText) ? ', write it in quotes' : '';
   const isShort = typeof value === 'string' && value.length <= 20 && nodes.some(isDuration);
   const shown = isShort ? JSON.stringify(value) : found;
-  return reasonAt(
-    path,
-    `expected ${[...wanted].join(' or ')}, found ${shown}${quotes}`,
-    guess(choicesIn(nodes), value),
-  );
+  const text = `expected ${[...wanted].join(' or ')}, found ${shown}${quotes}${guess(choicesIn(nodes), value)}`;
+  return { path, text };
 }
 
 function choicesIn(nodes: readonly SchemaNode[]): readonly unknown[] {
   return nodes.flatMap(({ choices = [] }) => choices);
 }
 
-/** Returns the choice that a value is probably a misspelling of. */
-function guess(choices: readonly unknown[], value: unknown): string | undefined {
+/** Names the choice that a value is probably a misspelling of. */
+function guess(choices: readonly unknown[], value: unknown): string {
   const texts = choices.filter((choice) => typeof choice === 'string');
-  return typeof value === 'string' ? nearest(value, texts) : undefined;
+  const meant = typeof value === 'string' ? nearest(value, texts) : undefined;
+  return meant === undefined ? '' : `, did you mean "${meant}"?`;
 }
 
 function kindsOf(node: SchemaNode): readonly string[] {

@@ -73,15 +73,11 @@ function parse(raw: Readonly<Record<string, unknown>>): SchemaNode {
   return node;
 }
 
-/** Returns the schema of a member, or `undefined` if its key is not allowed. */
-export function memberSchema(node: SchemaNode, key: string): TSchema | undefined {
+/** Returns the schema of a member, or of the item of a list; `undefined` if its key is not allowed. */
+export function schemaAt(node: SchemaNode, key: string | number): TSchema | undefined {
+  if (typeof key === 'number') return node.prefix[key] ?? node.items ?? {};
   const named = node.properties.get(key) ?? node.patterns.find(([pattern]) => pattern.test(key))?.[1];
   return named ?? (node.others === true ? {} : node.others || undefined);
-}
-
-/** Returns the schema of a list's item. */
-export function itemSchema(node: SchemaNode, index: number): TSchema {
-  return node.prefix[index] ?? node.items ?? {};
 }
 
 /** Returns whether a value has one of the JSON types that a schema names. */

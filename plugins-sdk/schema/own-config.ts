@@ -4,8 +4,8 @@ import { type ConfigSchema, errorAt, type Finding } from '../define.ts';
 import { close } from './close.ts';
 import { type ConvertLeaf, convert, shortDurations } from './convert.ts';
 import { explain } from './explain.ts';
-import { itemSchema, memberSchema, readSchema, type SchemaNode } from './node.ts';
-import { childPath, isRecord } from './path.ts';
+import { readSchema, type SchemaNode, schemaAt } from './node.ts';
+import { childPath, isRecord, mapMembers } from './path.ts';
 import { checkTypes } from './types.ts';
 
 /** A plugin's `config` block. */
@@ -84,19 +84,12 @@ export function withDefaults(schema: TSchema, value: unknown): unknown {
   const branches = node.options.map((option) => ({ option, filled: withDefaults(option, given) }));
   const branch = branches.find(({ option, filled }) => Check(option, filled));
   const whole = node.parts.reduce<unknown>((rest, part) => withDefaults(part, rest), branch ? branch.filled : given);
-  if (Array.isArray(whole)) return whole.map((item, index) => withDefaults(itemSchema(node, index), item));
-  return isRecord(whole) ? membersOf(node, whole) : whole;
+  const absent = Object.fromEntries([...node.properties.keys()].map((key) => [key, undefined]));
+  const members = isRecord(whole) ? { ...absent, ...whole } : whole;
+  return mapMembers(members, (member, key) => withDefaults(schemaAt(node, key) ?? {}, member));
 }
 
 function defaultOf(node: SchemaNode): unknown {
   const value = node.keyword('default');
   return typeof value === 'function' ? value() : structuredClone(value);
-}
-
-function membersOf(node: SchemaNode, value: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const missing = [...node.properties.keys()].filter((key) => !Object.hasOwn(value, key));
-  const filled = [...Object.entries(value), ...missing.map((key) => [key, undefined] as const)].map(([key, member]) => {
-    return [key, withDefaults(memberSchema(node, key) ?? {}, member)] as const;
-  });
-  return Object.fromEntries(filled.filter(([, member]) => member !== undefined));
 }

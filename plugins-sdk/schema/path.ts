@@ -30,12 +30,27 @@ export function* lineage(path: string): Generator<string> {
   }
 }
 
+/** Returns the items of a list by index, or the members of a mapping by key; nothing of any other value. */
+export function membersIn(value: unknown): readonly (readonly [key: string | number, member: unknown])[] {
+  if (Array.isArray(value)) return [...value.entries()];
+  return isRecord(value) ? Object.entries(value) : [];
+}
+
+/**
+ * Returns a copy of a list or mapping with each member replaced, and left out of a mapping if it becomes `undefined`. Any other
+ * value is returned itself.
+ */
+export function mapMembers(value: unknown, change: (member: unknown, key: string | number) => unknown): unknown {
+  if (Array.isArray(value)) return value.map(change);
+  if (!isRecord(value)) return value;
+  const changed = Object.entries(value).map(([key, member]) => [key, change(member, key)]);
+  return Object.fromEntries(changed.filter(([, member]) => member !== undefined));
+}
+
 /** Calls `visit` for every value in the order of the file, parents before their members. */
 export function walk(value: unknown, visit: (path: string, value: unknown) => void, path = ''): void {
   visit(path, value);
-  if (Array.isArray(value)) for (const [index, item] of value.entries()) walk(item, visit, childPath(path, index));
-  else if (isRecord(value))
-    for (const [key, member] of Object.entries(value)) walk(member, visit, childPath(path, key));
+  for (const [key, member] of membersIn(value)) walk(member, visit, childPath(path, key));
 }
 
 /** Returns a text with its line breaks and control characters escaped. */
