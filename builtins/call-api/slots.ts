@@ -1,4 +1,4 @@
-import { type Release, Semaphore, type SlotLimits, SlotTimeout } from '../../lib/bounded/semaphore.ts';
+import { noSlotText, type Release, Semaphore, type SlotLimits } from '../../lib/bounded/semaphore.ts';
 import type { CheckContext } from '../../plugins-sdk/config.ts';
 import { configKey, type Endpoint, type Exchange, Refusal, Type } from '../../plugins-sdk/index.ts';
 import { StateKey, type States } from '../../plugins-sdk/state.ts';
@@ -47,10 +47,9 @@ export function busy(reason: string): Refusal {
 
 /** Waits for a slot. @throws Refusal 503 if none comes free in time, 502 if the client leaves. */
 export async function slot(slots: Semaphore, milliseconds: number, exchange: Exchange): Promise<Release> {
-  try {
-    return await slots.acquire(milliseconds, exchange.clientSignal, exchange.endpoint.api);
-  } catch (error) {
-    if (error instanceof SlotTimeout) throw busy(error.message);
-    throw failed('the client left while it waited for a slot', 'busy');
-  }
+  const { clientSignal, endpoint } = exchange;
+  const release = await slots.acquire(milliseconds, clientSignal, endpoint.api);
+  if (release !== undefined) return release;
+  if (clientSignal.aborted) throw failed('the client left while it waited for a slot', 'busy');
+  throw busy(noSlotText(milliseconds));
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Release, Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
+import { type Release, Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
 import { errorText } from '../../lib/text.ts';
 import { withTimeout } from '../../lib/time.ts';
@@ -115,9 +115,9 @@ export class Pool {
   async #wait(signal: AbortSignal): Promise<Release> {
     const { queue, timeout } = this.#options;
     if (this.waiting >= queue) throw new EncryptionFailure(`the queue is full (${this.waiting} waiting)`);
-    return this.#slots.acquire(timeout, signal).catch((error: unknown) => {
-      throw error instanceof SlotTimeout ? new EncryptionFailure(late(timeout)) : error;
-    });
+    const release = await this.#slots.acquire(timeout, signal);
+    if (release === undefined) throw new EncryptionFailure(late(timeout));
+    return release;
   }
 
   /** Has a worker encrypt a value. After any failure its process is ended: it may be stuck, or its keys may be old. */

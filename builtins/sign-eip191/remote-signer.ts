@@ -1,4 +1,4 @@
-import { Semaphore, SlotTimeout } from '../../lib/bounded/semaphore.ts';
+import { noSlotText, Semaphore } from '../../lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
 import { errorText } from '../../lib/text.ts';
@@ -79,10 +79,12 @@ export class RemoteSigner {
   async #one(statement: Statement, signal: AbortSignal): Promise<Hex> {
     const began = performance.now();
     const { timeout, type, role } = this.#use;
-    const release = await this.#slots.acquire(timeout, signal).catch((error: unknown) => {
-      if (error instanceof SlotTimeout) this.#measured(role, 'busy', performance.now() - began);
-      throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${reasonOf(error)}`, failureClass: 'busy' });
-    });
+    const release = await this.#slots.acquire(timeout, signal);
+    if (release === undefined) {
+      if (!signal.aborted) this.#measured(role, 'busy', performance.now() - began);
+      const why = signal.aborted ? reasonOf(signal.reason) : noSlotText(timeout);
+      throw new Refusal(503, 'Server busy', { reason: `signer "${type}": ${why}`, failureClass: 'busy' });
+    }
     // A signer that hangs keeps its slot: more requests would not help.
     const signature = await this.#signed(statement, signal, release, began).catch((error: unknown) => {
       this.#measured(role, 'failed', performance.now() - began);

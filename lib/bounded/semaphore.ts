@@ -4,14 +4,8 @@ import type { AbortSource } from './abort-source.ts';
 /** Gives the slot back. Only the first call counts. */
 export type Release = () => void;
 
-/** Thrown when no slot came free within the caller's timeout. */
-export class SlotTimeout extends Error {
-  override readonly name = 'SlotTimeout';
-
-  constructor(timeoutMs: number) {
-    super(`No slot came free within ${timeoutMs} ms`);
-  }
-}
+/** Says that {@link Semaphore.acquire} waited in vain. */
+export const noSlotText = (timeoutMs: number) => `No slot came free within ${timeoutMs} ms`;
 
 /** How many slots there are, and how many of them each name may hold. */
 export interface SlotLimits {
@@ -65,28 +59,26 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a slot. By the time the promise rejects, the caller has left the queue.
+   * Waits for a slot.
    * @param timeoutMs - longest wait in milliseconds; ignored when a slot is free
    * @param signal - ends the wait when it aborts
-   * @throws {SlotTimeout} after `timeoutMs`
-   * @throws the signal's reason (an `AbortError` unless the aborting side chose another) when it aborts or had aborted
+   * @returns `undefined` if no slot came free in time, or if the signal aborts or had aborted. The caller has left the queue then.
    */
-  acquire(timeoutMs: number, signal?: AbortSource, name = ''): Promise<Release> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(reasonOf(signal));
+  acquire(timeoutMs: number, signal?: AbortSource, name = ''): Promise<Release | undefined> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve(undefined);
       const slot = this.tryAcquire(name);
       if (slot) return resolve(slot);
-      const end = (settle: () => void) => {
+      const grant = (release?: Release) => {
         this.#waiting.delete(waiter);
         clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        settle();
+        signal?.removeEventListener('abort', giveUp);
+        resolve(release);
       };
-      const onAbort = () => end(() => reject(reasonOf(signal)));
-      const onTimeout = () => end(() => reject(new SlotTimeout(timeoutMs)));
-      const timer = setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER));
-      const waiter = { name, grant: (release: Release) => end(() => resolve(release)) };
-      signal?.addEventListener('abort', onAbort);
+      const giveUp = () => grant(undefined);
+      const timer = setTimeout(giveUp, Math.min(timeoutMs, LONGEST_TIMER));
+      const waiter = { name, grant };
+      signal?.addEventListener('abort', giveUp);
       this.#waiting.add(waiter);
     });
   }
@@ -118,8 +110,4 @@ export class Semaphore {
       if (this.#allows(name)) grant(this.#take(name));
     }
   }
-}
-
-function reasonOf(signal: AbortSource | undefined): unknown {
-  return signal instanceof AbortSignal ? signal.reason : new DOMException('The wait was aborted', 'AbortError');
 }
