@@ -72,13 +72,12 @@ const dry = (said: string) => `${said}; nothing was changed`;
 /** Makes the function that records a certain outcome. It frees nothing: an authorisation that was not taken has ended. */
 function concluding({ log, now }: Services, payments: Payments) {
   return async (said: string, seen: Payment, end: NonNullable<Found['end']>): Promise<string> => {
-    const { payment: _, before: __, ...mark } = seen;
-    const life = lifeUntil(Number(mark.validBefore) * 1000, now());
-    if (!(await payments.replace(seen, { ...mark, by: randomId(), ...end }, life)))
+    const life = lifeUntil(Number(seen.validBefore) * 1000, now());
+    if (!(await payments.replace(seen, { ...end, by: randomId() }, life)))
       return 'still unknown: a request uses it just now';
     const { transaction } = end;
     const what = transaction === undefined ? { detail: said } : { transaction };
-    log.info(`the chain says that a payment was ${end.state}`, { ...factsOf(mark), ...what });
+    log.info(`the chain says that a payment was ${end.state}`, { ...factsOf(seen), ...what });
     return said;
   };
 }

@@ -5,9 +5,17 @@
  */
 import { addAnswerHeaders, type Exchange, type Services } from '../../plugins-sdk/index.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { factsOf, isHeld, lifeUntil, payment as paidBy, type Ticket } from '../shared/payment-mark.ts';
+import {
+  factsOf,
+  isHeld,
+  lifeUntil,
+  type Outcome,
+  payment as paidBy,
+  type Ticket,
+  ticketFor,
+} from '../shared/payment-mark.ts';
 import { type PaymentReports, paymentReports } from '../shared/payment-reports.ts';
-import { type Payments, refusalOf, ticketFor, unavailable } from '../shared/payments.ts';
+import { type Payments, refusalOf, unavailable } from '../shared/payments.ts';
 import { type Facilitator, FacilitatorFailure, type FacilitatorsOf, USED } from './facilitators.ts';
 import type { Entry } from './kept-answers.ts';
 import { busy, encodedHeader, refusal } from './offer.ts';
@@ -107,7 +115,7 @@ export class Purchases {
   /** Restores the payment and its identifier to what they were: no facilitator was asked to settle it. */
   async #letGo({ ticket, identified, isInDoubt }: Purchase): Promise<void> {
     if (!isInDoubt) await identified?.drop();
-    await this.#payments.release(ticket);
+    await this.#payments.end(ticket);
   }
 
   /** Marks a payment as being settled. @throws Refusal if this request has lost its hold, that is unknown, or it is too late. */
@@ -167,9 +175,7 @@ export class Purchases {
     this.reports.tell(ticket.about, exchange.endpoint, 'settled', { transaction });
     // While the payment is held, a repeat is told to try again. Afterwards it has to find the answer, or it would count as used.
     await keep();
-    await this.#payments.end(ticket, {
-      ...{ change: ({ before: _, ...mark }) => ({ ...mark, state: 'settled', transaction }), life },
-    });
+    await this.#payments.end(ticket, { outcome: { state: 'settled', transaction }, life });
     if (!exchange.abandoned) return;
     const fields = { ...factsOf(ticket.about), said: transaction };
     this.#services.log.warn('a payment was settled whose client has left', fields);
@@ -180,16 +186,13 @@ export class Purchases {
    * however a later request ends.
    * @param said the reason, for the log.
    */
-  async #giveBack(purchase: Purchase, outcome: 'unsettled' | 'unknown', said: string): Promise<void> {
+  async #giveBack(purchase: Purchase, how: 'unsettled' | 'unknown', said: string): Promise<void> {
     const { ticket, exchange, identified, isInDoubt } = purchase;
-    const why = outcome === 'unknown' ? { said } : { detail: said };
-    this.reports.tell(ticket.about, exchange.endpoint, outcome, why);
-    const isOpen = outcome === 'unknown' || isInDoubt;
+    const why = how === 'unknown' ? { said } : { detail: said };
+    this.reports.tell(ticket.about, exchange.endpoint, how, why);
+    const isOpen = how === 'unknown' || isInDoubt;
     if (!isOpen) await identified?.drop();
-    const state = isOpen ? 'unknown' : 'not settled';
-    await this.#payments.end(ticket, {
-      change: ({ by: _, before: __, ...mark }) => ({ ...mark, state }),
-      life: isOpen ? OPEN_TTL_MS : 0,
-    });
+    const outcome: Outcome = { state: isOpen ? 'unknown' : 'not settled', by: undefined };
+    await this.#payments.end(ticket, { outcome, life: isOpen ? OPEN_TTL_MS : 0 });
   }
 }

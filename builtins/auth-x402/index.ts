@@ -16,8 +16,8 @@ import {
 import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { attemptsOf } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
-import { payment as paidBy } from '../shared/payment-mark.ts';
-import { Payments, paymentKeys, ticketFor, unavailable } from '../shared/payments.ts';
+import { payment as paidBy, ticketFor } from '../shared/payment-mark.ts';
+import { Payments, paymentKeys, unavailable } from '../shared/payments.ts';
 import { challenge } from './challenge.ts';
 import { ledgerIn } from './ledger.ts';
 import { openApiPart } from './openapi.ts';

@@ -3,7 +3,7 @@ import { Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { DebtLine } from '../../plugins-sdk/state.ts';
 import type { Mined } from '../shared/chain.ts';
 import { OPEN_TTL_MS } from '../shared/payment-index.ts';
-import { lifeUntil, type Mark, MOST_REFUNDS, type Ticket } from '../shared/payment-mark.ts';
+import { lifeUntil, MOST_REFUNDS, type Outcome, type Ticket } from '../shared/payment-mark.ts';
 import { type Payments, unavailable } from '../shared/payments.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -25,12 +25,13 @@ const tooOld = (reason: string): Refusal => new Refusal(401, 'Payment too old', 
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** The mark of a payment that is given back: free again, unless this is the fourth time that counts. */
-export function refundedMark({ before: _, ...mark }: Mark, counts: boolean): Mark {
-  const refunds = mark.refunds + Number(counts);
-  if (refunds > MOST_REFUNDS) return { ...mark, state: 'used up' };
-  const { by: __, ...free } = mark;
-  return { ...free, state: 'given back', refunds };
+/**
+ * Returns what becomes of a payment that is given back: it is free again, unless this is the fourth time that counts.
+ * @param before how often it was given back before.
+ */
+export function refundedAs(before: number, counts: boolean): Outcome {
+  const refunds = before + Number(counts);
+  return refunds > MOST_REFUNDS ? { state: 'used up' } : { state: 'given back', refunds, by: undefined };
 }
 
 /** The log line for a payer who loses a payment. */
@@ -44,6 +45,8 @@ export interface Redeemed {
   readonly ticket: Ticket;
   /** Milliseconds for which it is remembered. */
   readonly life: number;
+  /** How often it was given back before. */
+  readonly refunds: number;
   /** Ends the debt to the payer, who has an answer, or has the payment back. */
   endDebt(): void;
 }
@@ -92,9 +95,9 @@ export class Redemptions {
       const life = lifeUntil(minedAt, now()) + remembered;
       if (!(await payments.advance(ticket, 'redeemed', life))) throw alreadyUsed();
       if (isOver()) throw unavailable('the request ended before the payment was redeemed');
-      return { ticket, life, endDebt: debts.owe(lostOf(ticket)) };
+      return { ticket, life, refunds: mark.refunds, endDebt: debts.owe(lostOf(ticket)) };
     } catch (error) {
-      await payments.release(ticket, mayBeRedeemed ? lostOf(ticket) : undefined);
+      await payments.end(ticket, mayBeRedeemed ? { debt: lostOf(ticket) } : {});
       throw error;
     }
   }
@@ -104,9 +107,9 @@ export class Redemptions {
    * @param counts whether this refund counts towards the three that a payment has: the payment has caused work.
    * @returns whether the payment can be used again; while the state is unreachable, as soon as it is back.
    */
-  async refund({ ticket, life, endDebt }: Redeemed, counts: boolean): Promise<boolean> {
-    const change = (mark: Mark) => refundedMark(mark, counts);
-    const mark = await this.#options.payments.end(ticket, { change, life, lost: lostOf(ticket) });
+  async refund({ ticket, life, refunds, endDebt }: Redeemed, counts: boolean): Promise<boolean> {
+    const outcome = refundedAs(refunds, counts);
+    const mark = await this.#options.payments.end(ticket, { outcome, life, debt: lostOf(ticket) });
     endDebt();
     return mark?.state !== 'used up';
   }
@@ -114,7 +117,6 @@ export class Redemptions {
   /** Marks that the payment has bought its answer, or that its client left before one could be sent. */
   async spent({ ticket, life, endDebt }: Redeemed, state: 'answered' | 'left'): Promise<void> {
     endDebt();
-    const change = ({ before: _, ...mark }: Mark): Mark => ({ ...mark, state });
-    await this.#options.payments.end(ticket, { change, life });
+    await this.#options.payments.end(ticket, { outcome: { state }, life });
   }
 }

@@ -1,6 +1,7 @@
 /** The mark of a payment: its record in the state, and the changes between its states. */
+import { randomId } from '../../lib/eth/hex.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
-import { ContextKey } from '../../plugins-sdk/index.ts';
+import { ContextKey, type Exchange } from '../../plugins-sdk/index.ts';
 import { StateUnreadable } from '../../plugins-sdk/state.ts';
 
 /** The state of a payment, as far as this service knows. */
@@ -62,6 +63,16 @@ export interface Payment extends Mark {
   readonly payment: string;
 }
 
+/** What becomes of a payment at the end of its use. */
+export interface Outcome extends Pick<Mark, 'state' | 'transaction'> {
+  /** `undefined` frees the payment; without it, the payment stays with the request that has used it. */
+  readonly by?: string | undefined;
+  readonly refunds?: number;
+}
+
+/** Returns the mark after the end of a use, to be stored. */
+export const endedAs = (mark: Mark, outcome: Outcome) => ({ ...mark, before: undefined, ...outcome });
+
 /** One request's hold on a payment. Another request's on the same payment has another token. */
 export interface Ticket {
   readonly payment: string;
@@ -73,6 +84,16 @@ export interface Ticket {
 export function factsOf(mark: About & Partial<Payment>) {
   const { payment, state, by, listed, refunds, before, since, recipient, validBefore, ...facts } = mark;
   return facts;
+}
+
+/** The request that asks for a payment to be held, and what it says of the payment. */
+type Asking = Pick<Exchange, 'requestId' | 'endpoint'>;
+type Facts = Omit<About, 'requestId' | 'endpoint'>;
+
+/** Makes a ticket for a hold that is still to be taken. @param payment its name, in hex of either case. */
+export function ticketFor(payment: string, { requestId, endpoint }: Asking, facts: Facts): Ticket {
+  const about = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, ...facts };
+  return { payment: payment.toLowerCase(), token: randomId(), about };
 }
 
 /** How often one payment may be given back. */

@@ -68,10 +68,9 @@ async function release(
   const why = refusal(payment, isForced);
   if (why !== undefined) throw new Error(why);
   if (payment.by === undefined) return { ...shown(type, payment), result: 'it is free already: nothing was changed' };
-  const { payment: _, by: __, before: ___, ...rest } = payment;
-  const released: Mark = { ...rest, state: 'released', refunds: 0 };
-  if (!(await payments.replace(payment, released, 0))) throw new Error('the payment is used just now: try again');
+  const outcome = { state: 'released', refunds: 0, by: undefined } as const;
+  if (!(await payments.replace(payment, outcome, 0))) throw new Error('the payment is used just now: try again');
   const { since, ...fields } = shown(type, payment);
   log.info('a payment was released by an operator', fields);
-  return { ...shown(type, released), result: 'it can be used again' };
+  return { ...shown(type, { ...payment, state: outcome.state }), result: 'it can be used again' };
 }

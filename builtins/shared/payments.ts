@@ -1,6 +1,5 @@
 /** Holds a payment for a request, records its use and ends the hold, whatever fails. Both schemes share one record, the mark. */
-import { randomId } from '../../lib/eth/hex.ts';
-import { type Exchange, Refusal, type Services } from '../../plugins-sdk/index.ts';
+import { Refusal, type Services } from '../../plugins-sdk/index.ts';
 import type { FailureClass } from '../../plugins-sdk/observe.ts';
 import {
   type DebtLine,
@@ -12,7 +11,7 @@ import {
   update,
 } from '../../plugins-sdk/state.ts';
 import { OPEN_TTL_MS, paymentIndex } from './payment-index.ts';
-import { type About, heldIn, isOpen, type Mark, markIn, type Payment, type Ticket } from './payment-mark.ts';
+import { endedAs, heldIn, isOpen, type Mark, markIn, type Outcome, type Payment, type Ticket } from './payment-mark.ts';
 
 /** Makes the state keys for payments of an auth type that are kept in the process, without an engine. */
 export function paymentKeys(type: string) {
@@ -39,14 +38,14 @@ export interface PaymentsOptions extends Pick<Services, 'debts' | 'log'> {
 
 /** The end of a hold. */
 export interface End {
-  /** Returns the new mark; undefined deletes it. */
-  readonly change: (mark: Mark) => Mark | undefined;
+  /** What becomes of the payment; without it, the mark before the hold is restored. */
+  readonly outcome?: Outcome;
   /** Milliseconds for which the new mark is kept; by default as long as the old one would be. */
   readonly life?: number;
   /** Whether the hold may still be written later, because its command got no answer. Then the payment stays listed. */
   readonly isDoubtful?: boolean;
   /** The log line for the case that the end is never written and the payer loses the payment. */
-  readonly lost?: DebtLine | undefined;
+  readonly debt?: DebtLine;
 }
 
 /** The least milliseconds for which an ended payment is remembered. */
@@ -70,21 +69,11 @@ export function refusalOf(error: unknown): unknown {
   return error instanceof StateUnavailable ? unavailable(error.message, 'engine') : error;
 }
 
-/** The request that asks for a payment to be held, and what it says of the payment. */
-type Asking = Pick<Exchange, 'requestId' | 'endpoint'>;
-type Facts = Omit<About, 'requestId' | 'endpoint'>;
-
-/** Makes a ticket for a hold that is still to be taken. @param payment its name, in hex of either case. */
-export function ticketFor(payment: string, { requestId, endpoint }: Asking, facts: Facts): Ticket {
-  const about = { requestId, endpoint: `${endpoint.api}/${endpoint.name}`, ...facts };
-  return { payment: payment.toLowerCase(), token: randomId(), about };
-}
-
 /**
  * The payments of one scheme. Each is redeemed once, among all processes that share the state.
  *
  * A request holds the payment before it asks anyone about it. It records its use (`advance`), and ends the hold: with the
- * outcome (`end`), or by giving the payment up (`release`). If a process dies, its payments stay listed for operators (`open`).
+ * outcome, or by giving the payment up (`end`). If a process dies, its payments stay listed for operators (`open`).
  * A payment's name includes its payer, so that no stranger's hold can block it.
  */
 export class Payments {
@@ -133,7 +122,7 @@ export class Payments {
       if (mark?.by !== ticket.token) await this.index.end(ticket);
       return mark;
     } catch (error) {
-      if (isAsked) await this.end(ticket, { change: ({ before }) => before, isDoubtful: engine !== undefined });
+      if (isAsked) await this.end(ticket, { isDoubtful: engine !== undefined });
       throw error;
     }
   }
@@ -143,26 +132,20 @@ export class Payments {
    * @returns `false`, with nothing changed, if the request does not hold it any more: the request must be refused.
    */
   async advance(ticket: Ticket, state: 'redeemed' | 'settling', life: number): Promise<boolean> {
-    const change = (mark: Mark): Mark => ({ ...mark, state });
-    const mark = await this.#change(ticket, { change, life: Math.max(life, OPEN_TTL_MS) });
+    const mark = await this.#change(ticket, Math.max(life, OPEN_TTL_MS), (held) => held && { ...held, state });
     return mark?.by === ticket.token;
-  }
-
-  /** Ends the hold of a request that failed, and restores the mark before it. @param lost as in {@link End}. */
-  async release(ticket: Ticket, lost?: DebtLine): Promise<void> {
-    await this.end(ticket, { change: ({ before }) => before, lost });
   }
 
   /**
    * Ends a hold. If that fails, it is repeated in the background, since a command without an answer may still be done.
    * @returns the mark; undefined if there is none, or the end is not written yet.
    */
-  async end(ticket: Ticket, { lost: debt, ...how }: End): Promise<Mark | undefined> {
+  async end(ticket: Ticket, { outcome, life, isDoubtful, debt }: End = {}): Promise<Mark | undefined> {
     const { token, about } = ticket;
     const lost: Mark = { ...about, state: 'held', by: token, listed: token, refunds: 0 };
     const end = async () => {
-      const mark = await this.#change(ticket, how, lost);
-      if (!how.isDoubtful) await this.#list(ticket, mark, how.life);
+      const mark = await this.#change(ticket, life, (held = lost) => (outcome ? endedAs(held, outcome) : held.before));
+      if (!isDoubtful) await this.#list(ticket, mark, life);
       return mark;
     };
     try {
@@ -189,13 +172,13 @@ export class Payments {
     return (await this.#payments(await this.index.open())).filter(isOpen);
   }
 
-  /** Replaces a payment's mark for an operator. @returns `false`, with nothing changed, if the mark is another one by then. */
-  async replace({ payment, ...seen }: Payment, next: Mark, life: number): Promise<boolean> {
-    const [before, after] = [JSON.stringify(seen), JSON.stringify(next)];
+  /** Writes what becomes of a payment, for an operator. @returns `false`, with nothing changed, if the mark is another one by then. */
+  async replace({ payment, ...seen }: Payment, outcome: Outcome, life: number): Promise<boolean> {
+    const [before, after] = [JSON.stringify(seen), JSON.stringify(endedAs(seen, outcome))];
     const options = { ttl: lasting(life), durable: true };
     const isReplaced = (await this.#options.area.compareAndSet(payment, before, after, options)) === undefined;
     // A failure only leaves an entry in the list; the mark is changed.
-    if (isReplaced) await this.#list({ payment, token: seen.listed ?? '' }, next, life).catch(() => undefined);
+    if (isReplaced) await this.#list({ payment, token: seen.listed ?? '' }, markIn(after), life).catch(() => undefined);
     return isReplaced;
   }
 
@@ -212,13 +195,13 @@ export class Payments {
 
   /**
    * Changes the mark if the ticket's request holds the payment; leaves another request's mark as it is.
-   * @param lost the mark to change if the engine has none.
+   * @param next gets the mark, if the engine has not lost it, and returns the new one; undefined deletes it.
    */
-  async #change({ payment, token }: Ticket, { change, life }: End, lost?: Mark): Promise<Mark | undefined> {
+  async #change({ payment, token }: Ticket, life: number | undefined, next: (mark?: Mark) => object | undefined) {
     const own = (text: string | undefined) => {
-      const mark = text === undefined ? lost : markIn(text);
-      if (mark?.by !== token) return text;
-      const changed = change(mark);
+      const mark = markIn(text);
+      if (text !== undefined && mark?.by !== token) return text;
+      const changed = next(mark);
       return changed && JSON.stringify(changed);
     };
     const options = { ttl: lasting(life), keepLonger: life === undefined, durable: true };

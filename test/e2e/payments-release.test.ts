@@ -23,7 +23,7 @@ function desk() {
     const ticket = ticketOf(`${asset}${payer} ${NONCE}`, { payer, nonce: NONCE });
     const request = steps(payments, ticket, HOUR);
     assert.deepEqual([await request.hold(), await request.redeem()], [true, true]);
-    await payments.end(ticket, { change: (mark) => ({ ...mark, state }), life: HOUR });
+    await payments.end(ticket, { outcome: { state }, life: HOUR });
   };
   const release = async (words: Readonly<Record<string, string>> = {}) => {
     const results = (await operations['payments release']?.({ id: NONCE, ...words })) ?? [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { refundedMark } from '../../builtins/auth-x402/redemptions.ts';
-import type { About, Mark, Ticket } from '../../builtins/shared/payment-mark.ts';
-import { Payments, type PaymentsOptions, ticketFor } from '../../builtins/shared/payments.ts';
+import { refundedAs } from '../../builtins/auth-x402/redemptions.ts';
+import { type About, type Ticket, ticketFor } from '../../builtins/shared/payment-mark.ts';
+import { Payments, type PaymentsOptions } from '../../builtins/shared/payments.ts';
 import { silentLog } from '../../plugins-sdk/log.ts';
 import { Debts, type StateArea } from '../../plugins-sdk/state.ts';
 import { testEndpoint } from '../../service/testing.ts';
@@ -34,18 +34,22 @@ export function ticketOf(payment: string, about: Partial<About> = {}): Ticket {
 
 /** What a request does with a payment, in the words of the native scheme. */
 export function steps(payments: Payments, ticket: Ticket, life: number) {
-  const change = (counts: boolean) => (mark: Mark) => refundedMark(mark, counts);
+  let refunds = 0;
   return {
-    hold: async () => (await payments.hold(ticket, life))?.by === ticket.token,
+    hold: async () => {
+      const mark = await payments.hold(ticket, life);
+      refunds = mark?.refunds ?? 0;
+      return mark?.by === ticket.token;
+    },
     redeem: () => payments.advance(ticket, 'redeemed', life),
     answer: async () => {
-      const mark = await payments.end(ticket, { change: (held) => ({ ...held, state: 'answered' }), life });
+      const mark = await payments.end(ticket, { outcome: { state: 'answered' }, life });
       return mark?.by === ticket.token && mark.state === 'answered';
     },
     giveBack: async (counts = true) => {
-      const mark = await payments.end(ticket, { change: change(counts), life });
+      const mark = await payments.end(ticket, { outcome: refundedAs(refunds, counts), life });
       return mark !== undefined && mark.by === undefined;
     },
-    release: () => payments.release(ticket),
+    release: () => payments.end(ticket),
   };
 }
