@@ -19,7 +19,7 @@ import { CacheEntries } from '../shared/cache-entries.ts';
 import { isOutage } from '../shared/upstream.ts';
 import { openApiPart } from './openapi.ts';
 import { cacheKey, MODE, policyOf } from './policy.ts';
-import { longestWaitOf, ReplicaAnswers, type Search } from './replicas.ts';
+import { longestWaitOf, type Search, searching } from './replicas.ts';
 import { collapsed, hit, missed, stale } from './status.ts';
 
 type Outcome = 'hit' | 'miss' | 'shared' | 'stale';
@@ -75,7 +75,8 @@ const MARGIN_MS = 4000;
 
 interface Cache {
   readonly entries: CacheEntries<SignedResponse>;
-  readonly replicas: ReplicaAnswers | undefined;
+  /** Searches all processes that share an engine. */
+  readonly search: ReturnType<typeof searching> | undefined;
   readonly count: ReturnType<typeof lookupsIn>;
 }
 
@@ -87,14 +88,14 @@ interface Miss {
 }
 
 /** Makes the function that gets an answer which this process lacks: from another process, or from the upstream. */
-function fetching({ entries, replicas }: Cache) {
+function fetching({ entries, search }: Cache) {
   const keep = ({ key, terms }: Miss, answer: SignedResponse, ttl: number, goodFor = ttl) => {
     const staleFor = Math.max(terms.staleIfError, terms.staleWhileRevalidate);
     entries.set(key, answer, { ttl, goodFor, staleFor, size: answer.json.length * 2 });
   };
   return async (miss: Miss, flight: Flight<Question, SignedResponse>, note?: Note): Promise<SignedResponse> => {
     const { key, terms, question } = miss;
-    const searched = await replicas?.search(key, terms.maxAge, question, flight.exchange);
+    const searched = await search?.(key, terms.maxAge, question, flight.exchange);
     const { found, unlock }: Search = searched ?? {};
     if (found !== undefined) {
       note?.('hit', hit(found.ttl));
@@ -185,8 +186,8 @@ export const cache = definePlugin({
     const entries = states.keep(kept, '', () => new CacheEntries<SignedResponse>({ now }));
     meters.gauge({ name: 'cache_entries', help: 'Answers in the cache' }, () => entries.size);
     meters.gauge({ name: 'cache_bytes', help: 'Bytes in the cache' }, () => entries.bytes);
-    const replicas = stateEngine && new ReplicaAnswers(stateEngine.area('cache'), { node, now });
+    const search = stateEngine && searching({ area: stateEngine.area('cache'), node, now });
     const termsOf = perEndpoint(endpoints, termsIn({ node, answerConfig }));
-    return { hooks: { answer: answering({ entries, replicas, count: lookupsIn(meters) }, termsOf, log) } };
+    return { hooks: { answer: answering({ entries, search, count: lookupsIn(meters) }, termsOf, log) } };
   },
 });

@@ -29,35 +29,38 @@ const WAIT_IN_TIMEOUTS = 2;
 /** Returns the longest wait for an answer that another process makes, in milliseconds. */
 export const longestWaitOf = (endpoint: Endpoint): number => WAIT_IN_TIMEOUTS * callTimeoutOf(endpoint);
 
-/** Cached answers of all processes that share an engine. When several miss the same one, one of them asks the upstream. */
-export class ReplicaAnswers {
-  readonly #area: StateArea;
-  readonly #service: { readonly node: string; now(): number };
+/** The engine's area for answers, their signer, and the clock in epoch milliseconds. */
+interface Kept {
+  readonly area: StateArea;
+  readonly node: string;
+  now(): number;
+}
 
-  /** @param service the signer of the answers, and the clock in epoch milliseconds. */
-  constructor(area: StateArea, service: { readonly node: string; now(): number }) {
-    this.#area = area;
-    this.#service = service;
-  }
-
-  /**
-   * Finds an answer, or locks its key, or waits for the process that has the lock.
-   * @param key of the answer; it depends on the signer and the config.
-   * @param maxAge milliseconds for which answers are kept.
-   */
-  async search(key: string, maxAge: number, question: Question, { endpoint, clientSignal }: Asking): Promise<Search> {
+/**
+ * Makes the function that finds an answer of any process that shares the engine, or locks its key, or waits for the process that has
+ * the lock: when several miss the same answer, one of them asks the upstream. It takes the key of the answer, which depends on the
+ * signer and the config, and the milliseconds for which answers are kept.
+ */
+export function searching(kept: Kept) {
+  return async (
+    key: string,
+    maxAge: number,
+    question: Question,
+    { endpoint, clientSignal }: Asking,
+  ): Promise<Search> => {
     const longestWait = longestWaitOf(endpoint);
+    const wanted = { endpointId: endpoint.id, question };
     const began = performance.now();
     let unlock: Search['unlock'];
     try {
       for (;;) {
-        const found = this.#found(await this.#area.get(key), maxAge, { endpointId: endpoint.id, question });
+        const found = foundIn(await kept.area.get(key), maxAge, wanted, kept);
         if (found !== undefined) {
           unlock?.();
           return { found };
         }
         if (unlock !== undefined) return { unlock };
-        unlock = await this.#lock(key, maxAge, longestWait);
+        unlock = await lock(key, maxAge, longestWait, kept);
         // Under the lock it looks again: another process may have stored the answer and released the lock since the last look.
         if (unlock !== undefined) continue;
         if (performance.now() - began >= longestWait || clientSignal.aborted) return {};
@@ -67,47 +70,42 @@ export class ReplicaAnswers {
       unlock?.();
       return {};
     }
-  }
+  };
+}
 
-  /** Locks a key, unless another process has. @param ttl milliseconds after which the lock of a process that died is free. */
-  async #lock(key: string, maxAge: number, ttl: number): Promise<Search['unlock']> {
-    const token = randomId();
-    const [area, name] = [this.#area, `lock ${key}`];
-    if ((await area.compareAndSet(name, undefined, token, { ttl })) !== undefined) return undefined;
-    const end = async (made?: SignedResponse) => {
-      if (made !== undefined) await this.#store(key, made, maxAge).catch(() => undefined);
-      await area.compareAndSet(name, token, undefined);
-    };
-    return (made) => void end(made).catch(() => undefined);
-  }
+/** Locks a key, unless another process has. @param ttl milliseconds after which the lock of a process that died is free. */
+async function lock(key: string, maxAge: number, ttl: number, kept: Kept): Promise<Search['unlock']> {
+  const token = randomId();
+  const name = `lock ${key}`;
+  if ((await kept.area.compareAndSet(name, undefined, token, { ttl })) !== undefined) return undefined;
+  const end = async (made?: SignedResponse) => {
+    if (made !== undefined) await store(key, made, maxAge, kept).catch(() => undefined);
+    await kept.area.compareAndSet(name, token, undefined);
+  };
+  return (made) => void end(made).catch(() => undefined);
+}
 
-  async #store(key: string, { json }: SignedResponse, maxAge: number): Promise<void> {
-    const limits = { [`bytes for ${maxAge} ms`]: { max: MOST_BYTES, window: maxAge } };
-    const text = `${this.#service.now()} ${json}`;
-    if (!(await takeRoom(this.#area, limits, Buffer.byteLength(key + text)))) return;
-    await this.#area.compareAndSet(key, undefined, text, { ttl: maxAge });
-  }
+async function store(key: string, { json }: SignedResponse, maxAge: number, { area, now }: Kept): Promise<void> {
+  const limits = { [`bytes for ${maxAge} ms`]: { max: MOST_BYTES, window: maxAge } };
+  const text = `${now()} ${json}`;
+  if (!(await takeRoom(area, limits, Buffer.byteLength(key + text)))) return;
+  await area.compareAndSet(key, undefined, text, { ttl: maxAge });
+}
 
-  /**
-   * Reads a stored answer. Its age is estimated by its maker's clock, which may differ from this one; the engine's clock decides
-   * when it expires. An answer of another endpoint or signer, by its receipt to another question, or from this clock's future is
-   * ignored.
-   */
-  #found(text: string | undefined, maxAge: number, wanted: Wanted): Search['found'] {
-    if (text === undefined) return undefined;
-    const [madeAt = ''] = text.split(' ', 1);
-    const left = maxAge - (this.#service.now() - Number(madeAt));
-    const value = this.#answerIn(text.slice(madeAt.length + 1), wanted);
-    return value && { value, ttl: Math.min(Math.max(Number.isFinite(left) ? left : 1, 1), maxAge) };
-  }
-
-  #answerIn(json: string, wanted: Wanted): SignedResponse | undefined {
-    try {
-      const answer = SignedResponse.parse(json);
-      requireAnswer(answer, wanted, { signers: [this.#service.node], now: () => this.#service.now() });
-      return answer;
-    } catch {
-      return undefined;
-    }
+/**
+ * Reads a stored answer. Its age is estimated by its maker's clock, which may differ from this one; the engine's clock decides
+ * when it expires. An answer of another endpoint or signer, by its receipt to another question, or from this clock's future is
+ * ignored.
+ */
+function foundIn(text: string | undefined, maxAge: number, wanted: Wanted, { node, now }: Kept): Search['found'] {
+  if (text === undefined) return undefined;
+  const [madeAt = ''] = text.split(' ', 1);
+  const left = maxAge - (now() - Number(madeAt));
+  try {
+    const value = SignedResponse.parse(text.slice(madeAt.length + 1));
+    requireAnswer(value, wanted, { signers: [node], now });
+    return { value, ttl: Math.min(Math.max(Number.isFinite(left) ? left : 1, 1), maxAge) };
+  } catch {
+    return undefined;
   }
 }

@@ -2,11 +2,11 @@ import { definePlugin, type Taps } from '../../plugins-sdk/index.ts';
 import { failureClassOf } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { readHeaders, tracedRequest } from './propagation.ts';
-import { SpanExport } from './span-export.ts';
+import { spanExport } from './span-export.ts';
 import { RequestSpans } from './spans.ts';
 import { endpointVariable } from './variables.ts';
 
-const kept = new StateKey<SpanExport>('spans');
+const kept = new StateKey<ReturnType<typeof spanExport>>('spans');
 
 /** The hooks without spans: they pass the client's headers on, and load no library. */
 const handOn: Taps = {
@@ -29,7 +29,7 @@ export const tracing = definePlugin({
   setup(services) {
     const variable = endpointVariable(process.env);
     if (variable === undefined) return { hooks: handOn };
-    const exporting = services.states.keep(kept, '', () => new SpanExport(variable, services));
+    const exporting = services.states.keep(kept, '', () => spanExport(variable, services));
     let spans: RequestSpans | undefined;
     return {
       start: async () => {

@@ -15,36 +15,30 @@ const QUIET_MS = 10_000;
 /** OpenTelemetry's API, the tracer that makes spans, and the end of their export. */
 export type Tracing = Awaited<ReturnType<typeof load>>;
 
-/** Sends the spans of this process to a collector, over all reloads. The library reads OpenTelemetry's variables itself. */
-export class SpanExport {
-  readonly #variable: string;
-  readonly #services: Pick<Services, 'log' | 'version'>;
-  #started: Promise<Tracing> | undefined;
-
-  /** @param variable the environment variable that names the collector. */
-  constructor(variable: string, { log, version }: Services) {
-    this.#variable = variable;
-    this.#services = { log, version };
-  }
-
-  /** Loads the library, once. @throws Error with the command that installs missing packages, or the wrong variable. */
-  start(): Promise<Tracing> {
-    checkVariables(process.env, this.#variable);
-    this.#started ??= load(this.#variable, this.#services);
-    return this.#started;
-  }
-
-  /** Sends the remaining spans, in bounded time. */
-  async flush(): Promise<void> {
-    const late = () => this.#services.log.warn('spans were lost: the collector did not take them in time');
-    const exporting = await this.#started?.catch(() => undefined);
-    await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve<unknown>(exporting?.flush()), late);
-  }
-
-  /** Shuts the library down, without a wait: `flush` has sent the spans before. */
-  close(): void {
-    void this.#started?.then((exporting) => exporting.close()).catch(() => undefined);
-  }
+/**
+ * Sends the spans of this process to a collector, over all reloads. The library reads OpenTelemetry's variables itself.
+ * @param variable the environment variable that names the collector.
+ */
+export function spanExport(variable: string, { log, version }: Services) {
+  let started: Promise<Tracing> | undefined;
+  return {
+    /** Loads the library, once. @throws Error with the command that installs missing packages, or the wrong variable. */
+    start(): Promise<Tracing> {
+      checkVariables(process.env, variable);
+      started ??= load(variable, { log, version });
+      return started;
+    },
+    /** Sends the remaining spans, in bounded time. */
+    async flush(): Promise<void> {
+      const late = () => log.warn('spans were lost: the collector did not take them in time');
+      const exporting = await started?.catch(() => undefined);
+      await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve<unknown>(exporting?.flush()), late);
+    },
+    /** Shuts the library down, without a wait: `flush` has sent the spans before. */
+    close(): void {
+      void started?.then((exporting) => exporting.close()).catch(() => undefined);
+    },
+  };
 }
 
 async function load(variable: string, { version, log }: Pick<Services, 'log' | 'version'>) {

@@ -4,20 +4,8 @@ import type { PublicEndpoint } from '../endpoint.ts';
 import { quotient } from './human.ts';
 import type { Asked } from './request.ts';
 
-/** The result of a request. */
-export interface CallOutcome {
-  /** The HTTP status; absent without a response. */
-  readonly status?: number;
-  readonly statusText: string;
-  readonly milliseconds: number;
-  readonly requestId?: string | undefined;
-  /** The answer as indented JSON, or unchanged if it is no JSON; empty if there is none. */
-  readonly text: string;
-  /** Whether the answer is an older one, because the upstream fails. */
-  readonly isStale?: boolean;
-  /** Explains to a person why there is no signed answer. */
-  readonly problem?: string | undefined;
-}
+/** The result of a request; its problem explains to a person why there is no signed answer. */
+export type CallOutcome = Awaited<ReturnType<typeof ask>>;
 
 /** Milliseconds between two polls of an async request: the first, the longest, and the factor between them. */
 const FIRST_WAIT_MS = 150;
@@ -37,7 +25,7 @@ export async function ask(
   { endpointId, body, headers: credentials }: Asked,
   signal: AbortSignal,
   progress: (text: string) => void,
-): Promise<CallOutcome> {
+) {
   const start = performance.now();
   let requestId: string | undefined;
   const ended = () => ({ milliseconds: Math.round(performance.now() - start), requestId });
@@ -55,7 +43,7 @@ export async function ask(
     const said = signal.aborted
       ? { statusText: 'Stopped', problem: 'Stopped before an answer came.' }
       : { statusText: 'No answer', problem: `The service cannot be reached: ${errorText(error)}` };
-    return { ...said, text: '', ...ended() };
+    return { ...said, status: undefined, text: '', isStale: false, ...ended() };
   }
 }
 
@@ -63,7 +51,7 @@ const OPTIONS = { cache: 'no-store', redirect: 'error' } as const;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Returns an outcome, and the members of the answer; none if it is no object. */
+/** Returns an outcome, with the answer as indented JSON if it is JSON, and the members of the answer; none if it is no object. */
 async function read(response: Response) {
   const { status, statusText, headers } = response;
   const body = await response.text();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ReplicaAnswers } from '../../../builtins/cache/replicas.ts';
+import { searching } from '../../../builtins/cache/replicas.ts';
 import { answerStatement } from '../../../lib/eth/statements.ts';
 import { SignedResponse } from '../../../plugins-sdk/index.ts';
 import { createSigner } from '../../../plugins-sdk/signing/local-key.ts';
@@ -29,11 +29,11 @@ function answer(data: string, { timestamp = NOW / 1000, endpointId = endpoint.id
 function setUp(change: (area: StateArea) => StateArea = (area) => area) {
   const clock = { now: NOW };
   const area = new MemoryArea({ now: () => clock.now });
-  const replica = () => new ReplicaAnswers(change(area), { node: signer.address, now: () => clock.now });
+  const replica = () => searching({ area: change(area), node: signer.address, now: () => clock.now });
   const client = new AbortController();
-  const search = (replicas: ReplicaAnswers, timeout = TIMEOUT, key = 'key', maxAge = MAX_AGE) => {
+  const search = (replica: ReturnType<typeof searching>, timeout = TIMEOUT, key = 'key', maxAge = MAX_AGE) => {
     const asking = { endpoint: { ...endpoint, apiBlock: { timeout } }, clientSignal: client.signal };
-    return replicas.search(key, maxAge, sampleQuestion, asking);
+    return replica(key, maxAge, sampleQuestion, asking);
   };
   return { clock, area, replica, search, client };
 }
