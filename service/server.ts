@@ -42,7 +42,7 @@ export class Server {
     const { log } = parts;
     this.#first = loaded;
     this.meters = new MeterRegistry(({ name }, error) =>
-      log.error('the metrics sink failed: measurements are lost', { instrument: name, error: errorForLog(error) }),
+      log.warn('an instrument cannot be measured', { instrument: name, error: errorForLog(error) }),
     );
     this.#shared = {
       ...parts,

@@ -1,4 +1,5 @@
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { errorText } from '../../lib/text.ts';
 import type { Log, Services } from '../../plugins-sdk/index.ts';
 import type { Instrument, Labels, Measure, MeterSink } from '../../plugins-sdk/observe.ts';
 import type { Workers } from '../../plugins-sdk/state.ts';
@@ -17,11 +18,13 @@ const LONGEST_VALUE = 200;
 const UNMEASURED = 'an instrument cannot be measured';
 const CROWDED = 'an instrument has more series than are kept: the rest is under "other"';
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'threw no error';
+/** Requires a number. One NaN or infinite value would spoil a sum for good. */
+function finite(value: number): number {
+  if (Number.isFinite(value)) return value;
+  throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
 }
 
-/** Records measurements in the form that Prometheus reads. */
+/** Records measurements in the form that Prometheus reads. The service logs what a measure throws, once for each instrument. */
 export class Recorder implements MeterSink {
   readonly #registry: Registry;
   readonly #log: Log;
@@ -46,13 +49,15 @@ export class Recorder implements MeterSink {
 
   counter(instrument: Instrument): Measure {
     const counter = new Counter({ ...this.#described(instrument), labelNames: instrument.labels ?? [] });
-    return this.#heeding(instrument, (labels, value) => counter.inc(labels, value));
+    const bounded = this.#bounded(instrument);
+    return (labels, value) => counter.inc(bounded(labels), finite(value));
   }
 
   histogram(instrument: Instrument): Measure {
     const { labels: labelNames = [], buckets = CALL_BUCKETS } = instrument;
     const histogram = new Histogram({ ...this.#described(instrument), labelNames, buckets: [...buckets] });
-    return this.#heeding(instrument, (labels, value) => histogram.observe(labels, value));
+    const bounded = this.#bounded(instrument);
+    return (labels, value) => histogram.observe(bounded(labels), finite(value));
   }
 
   gauge(instrument: Instrument, read: () => number): void {
@@ -62,7 +67,7 @@ export class Recorder implements MeterSink {
         if (typeof value === 'number') return value;
         throw new Error(`reads a ${typeof value}`);
       } catch (error) {
-        this.#tell(UNMEASURED, instrument, { error: messageOf(error) });
+        this.#tell(UNMEASURED, instrument, { error: errorText(error) });
         return Number.NaN;
       }
     };
@@ -78,21 +83,6 @@ export class Recorder implements MeterSink {
 
   #described({ name, help }: Instrument) {
     return { name: PREFIX + name, help, registers: [this.#registry] };
-  }
-
-  /** Guards an instrument: a plugin's mistake in measuring is logged, and fails no request. */
-  #heeding(instrument: Instrument, measure: Measure): Measure {
-    const bounded = this.#bounded(instrument);
-    return (labels, value) => {
-      try {
-        // One NaN or infinite value would spoil a sum for good.
-        if (!Number.isFinite(value))
-          throw new Error(`measured ${typeof value === 'number' ? value : `a ${typeof value}`}`);
-        measure(bounded(labels), value);
-      } catch (error) {
-        this.#tell(UNMEASURED, instrument, { error: messageOf(error) });
-      }
-    };
   }
 
   /** Copies the labels, since they are kept. Beyond the instrument's limit of series, each value becomes `other`. */
