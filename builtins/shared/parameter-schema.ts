@@ -59,8 +59,8 @@ export function parameterSchema(
   { schema, secret = false }: Pick<Parameter, 'schema' | 'secret'>,
   at: string,
 ): { readonly findings: readonly Finding[]; readonly misfit: Misfit } {
-  const findings = faultsIn(schema, at);
-  const exact = Object(withDigits(schema));
+  const findings: Finding[] = [];
+  const exact = Object(exactSchema(schema, at, findings));
   const validator = findings.length === 0 && isRecord(schema) ? compiled(exact) : undefined;
   if (validator === undefined) {
     const uncompiled = findings.length === 0 ? [errorAt(at, 'cannot be compiled')] : findings;
@@ -113,9 +113,6 @@ function firstError(schema: Schema, value: unknown): TLocalizedValidationError |
   return compiled(schema)?.Errors(value)[0];
 }
 
-/** Values of these keywords are no schemas. */
-const DATA = new Set(['const', 'enum', 'examples']);
-
 /** The rules of numbers, by keyword: in words, and for exact decimals. The library compares doubles, and multiples only nearly. */
 const RULES: readonly (readonly [keyword: string, words: string, holds: typeof isMultiple])[] = [
   ['integer', 'must be integer', isMultiple],
@@ -126,20 +123,35 @@ const RULES: readonly (readonly [keyword: string, words: string, holds: typeof i
   ['multipleOf', 'must be multiple of #', isMultiple],
 ];
 
-/** Lets a schema take the symbols of {@link parseExact} for numbers, and judges these by their digits. */
-function withDigits(schema: unknown, hasNames = false): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => withDigits(each));
-  if (!isRecord(schema)) return schema;
-  // In `properties` a name such as `const` is no keyword.
-  const inner = Object.entries(schema).map(([key, value]) =>
-    !hasNames && DATA.has(key) ? [key, value] : [key, withDigits(value, !hasNames && key === 'properties')],
-  );
-  const all = Object.fromEntries(inner);
-  if (hasNames) return all;
+/**
+ * Returns a schema that takes the symbols of {@link parseExact} for numbers, and judges these by their digits. Adds the faults of
+ * the schema and of its inner schemas to the findings.
+ */
+function exactSchema(schema: unknown, at: string, findings: Finding[]): unknown {
+  const faults = typeof schema === 'boolean' ? [] : explain(Keywords, schema, at);
+  findings.push(...faults);
+  if (faults.length > 0 || !isRecord(schema)) return schema;
+  const members = Object.entries(schema).map(([keyword, value]) => {
+    return [keyword, exactInner(keyword, value, childPath(at, keyword), findings)];
+  });
   const types = [schema.type].flat();
   const integer = types.includes('integer') && !types.includes('number') ? 1 : undefined;
   const isNumeric = integer === 1 || types.includes('number');
-  return { ...all, ...(isNumeric && { type: [...types, 'symbol'] }), ...refinement({ ...schema, integer }) };
+  return {
+    ...Object.fromEntries(members),
+    ...(isNumeric && { type: [...types, 'symbol'] }),
+    ...refinement({ ...schema, integer }),
+  };
+}
+
+/** Returns a keyword's value with its inner schemas made exact. */
+function exactInner(keyword: string, value: unknown, at: string, findings: Finding[]): unknown {
+  const exact = (inner: unknown, key: string | number) => exactSchema(inner, childPath(at, key), findings);
+  if (keyword === 'pattern') findings.push(...patternFaults(String(value), at));
+  if (INNER.has(keyword)) return exactSchema(value, at, findings);
+  if (LISTS.has(keyword) && Array.isArray(value)) return value.map(exact);
+  if (keyword !== 'properties') return value;
+  return Object.fromEntries(Object.entries(Object(value)).map(([name, inner]) => [name, exact(inner, name)]));
 }
 
 /** Returns the keywords that judge digits. */
@@ -165,21 +177,6 @@ export function publicSchema({ schema, map, secret }: Parameter): Parameter['sch
   if (secret || map === undefined) return secret ? undefined : schema;
   const { misfit } = parameterSchema({ schema: schema ?? {} }, '');
   return { type: 'string', ...schema, enum: Object.keys(map).filter((value) => misfit(value) === undefined) };
-}
-
-/** Returns the faults of a schema and its inner schemas. */
-function faultsIn(schema: unknown, at: string): readonly Finding[] {
-  const found = explain(Keywords, schema, at);
-  if (found.length > 0 || !isRecord(schema)) return found;
-  return Object.entries(schema).flatMap(([keyword, value]) => innerFaults(keyword, value, childPath(at, keyword)));
-}
-
-function innerFaults(keyword: string, value: unknown, at: string): readonly Finding[] {
-  if (keyword === 'pattern') return patternFaults(String(value), at);
-  if (INNER.has(keyword)) return typeof value === 'boolean' ? [] : faultsIn(value, at);
-  if (!LISTS.has(keyword) && keyword !== 'properties') return [];
-  const inner: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value ?? {});
-  return inner.flatMap(([key, one]) => (typeof one === 'boolean' ? [] : faultsIn(one, childPath(at, key))));
 }
 
 function patternFaults(source: string, at: string): Finding[] {
