@@ -1,5 +1,5 @@
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import { isRecord } from './path.ts';
+import { isRecord, mapMembers } from './path.ts';
 
 /** Returns the schema of a mapping that forbids other members. */
 export function closedObject<P extends TProperties>(members: P, description?: string): TObject<P> {
@@ -20,11 +20,7 @@ export function close<S extends TSchema>(schema: S): S {
     else if (isRecord(inner)) changes[keyword] = close(inner);
   }
   if (isRecord(schema.properties)) {
-    const members = Object.entries(schema.properties).map(([key, member]) => [
-      key,
-      isRecord(member) ? close(member) : member,
-    ]);
-    changes.properties = Object.fromEntries(members);
+    changes.properties = mapMembers(schema.properties, (member) => close(member as TSchema));
     const says = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', '$ref'];
     if (says.every((keyword) => !Object.hasOwn(schema, keyword))) changes.additionalProperties = false;
   }

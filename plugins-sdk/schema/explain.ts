@@ -68,14 +68,12 @@ function movedUp(reason: Reason, { properties }: SchemaNode, path: string): Reas
 }
 
 /** Returns the config paths at which mappings, or lists of mappings, inside a mapping have a key. */
-function placesBelow(node: SchemaNode, key: string, path: string): readonly string[] {
-  const has = ({ properties, options }: SchemaNode): boolean =>
-    properties.has(key) || options.some((option) => has(readSchema(option)));
-  return [...node.properties].flatMap(([name, schema]) => {
-    const member = readSchema(schema);
+function placesBelow({ properties }: SchemaNode, key: string, path: string): readonly string[] {
+  const has = (schema: TSchema) => readSchema(schema).alternatives.some((node) => node.properties.has(key));
+  return [...properties].flatMap(([name, schema]) => {
     const at = childPath(path, name);
-    if (has(member)) return [childPath(at, key)];
-    return has(readSchema(schemaAt(member, 0) ?? {})) ? [childPath(`${at}[]`, key)] : [];
+    if (has(schema)) return [childPath(at, key)];
+    return has(schemaAt(readSchema(schema), 0) ?? {}) ? [childPath(`${at}[]`, key)] : [];
   });
 }
 

@@ -30,15 +30,13 @@ export async function validateOwn(schema: ConfigSchema | undefined, block: Block
     return { value: undefined, findings };
   }
   const value = structuredClone(block.value ?? {});
+  if (!isParser(schema)) return checkWith(schema, value, block);
   // A parser's findings about samples would say nothing about the real values.
-  if (block.doubtful && isParser(schema)) return { value, findings: [] };
+  if (block.doubtful) return { value, findings: [] };
   try {
-    if (!isParser(schema)) return checkWith(schema, value, block);
     return { value: await schema.parse(value), findings: [] };
   } catch (error) {
-    if (isParser(schema)) return { value, findings: parserFindings(error, block) };
-    const message = `the plugin's configSchema cannot be used: ${block.redact(error)}`;
-    return { value, findings: [errorAt(block.path, message)] };
+    return { value, findings: parserFindings(error, block) };
   }
 }
 
@@ -51,12 +49,16 @@ function isParser(schema: unknown): schema is { parse(value: unknown): unknown }
   return typeof Object(schema).parse === 'function';
 }
 
-function checkWith(schema: TSchema, value: unknown, { path, leaf }: Block) {
-  checkTypes(schema);
-  const closed = close(schema);
-  // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
-  const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
-  return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
+function checkWith(schema: TSchema, value: unknown, { path, leaf, redact }: Block) {
+  try {
+    checkTypes(schema);
+    const closed = close(schema);
+    // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
+    const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
+    return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
+  } catch (error) {
+    return { value, findings: [errorAt(path, `the plugin's configSchema cannot be used: ${redact(error)}`)] };
+  }
 }
 
 /** Returns a parser's error as findings. Validators such as zod list places and messages in `issues`. */
