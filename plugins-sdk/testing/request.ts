@@ -64,18 +64,21 @@ export class TestRequest {
   async run(name: StageName, input: AnyInput = {}): Promise<HookOutcome<unknown>> {
     if (!stageNames.includes(name))
       throw new TypeError(`there is no stage "${name}"${hint(name, stageNames, 'they are')}`);
-    const { variants, kind } = stages[name];
     const { method, route: path } = this.exchange;
     const { variant = name === 'route' ? routeKey({ method, path }) : '' } = input;
-    if (variants !== undefined) this.#requireVariant(name, variant);
+    if (stages[name].variants !== undefined) this.#requireVariant(name, variant);
     const values = valuesOf(name, input, this.#exchange, this.#endpointId);
     this.#exchange.duration = input.duration;
-    return this.#outcome(name, () => {
-      if (kind === 'around') return this.#askAround(name as AroundStage, values[0], input.next);
-      return name === 'route'
-        ? this.#askRoute(values[0] as RouteRequest, variant)
-        : this.#ask(name as Asked, values, variant);
-    });
+    try {
+      const value = await this.#ask(name, values, variant, input.next);
+      if (isRefusal(value)) return this.#refused(value);
+      return value === undefined || value === values[0] ? { passed: true } : { value };
+    } catch (error) {
+      const refusal = asRefusal(error);
+      const { reason } = refusal;
+      if (reason !== undefined) this.#subject.complaints.push(complaint(name, this.requestId, reason));
+      return this.#refused(refusal);
+    }
   }
 
   #requireVariant(name: StageName, variant: string): void {
@@ -84,28 +87,29 @@ export class TestRequest {
       throw new TypeError(`the plugin has no "${name}" of "${variant}"${hint(variant, variants, 'variants')}`);
   }
 
-  async #ask(name: Asked, values: readonly unknown[], variant: string): Promise<HookOutcome<unknown>> {
+  async #ask(name: StageName, values: readonly unknown[], variant: string, next: AnyInput['next']): Promise<unknown> {
     const [first] = values;
+    if (stages[name].kind === 'around') return this.#askAround(name as AroundStage, first, next);
+    if (name === 'route') return this.#askRoute(first as RouteRequest, variant);
     // Observers get the status of the response first, as in the service.
     if (name === 'onResponseSent') this.#respond(Number(first));
     if (isRefusal(first)) this.#respond(first.status);
     // The type of `input` ensures that these are the stage's arguments.
     const args = [...values, this.#exchange] as unknown as ArgsOf<Asked>;
-    const result: unknown = await this.#subject.hooks.ask(name, args, variant);
-    return isRefusal(result) ? refused(result) : changed(result, first);
+    return this.#subject.hooks.ask(name as Asked, args, variant);
   }
 
-  async #askRoute(request: RouteRequest, variant: string): Promise<HookOutcome<unknown>> {
+  async #askRoute(request: RouteRequest, variant: string): Promise<unknown> {
     const { maxBody = 0 } = this.#subject.plugin.routes?.find((route) => routeKey(route) === variant) ?? {};
     if (maxBody > 0 && request.body.length > maxBody) throw new Refusal(413, 'Request body too large');
     const given = maxBody > 0 ? request : { ...request, body: Buffer.alloc(0) };
     const value = await this.#subject.hooks.ask('route', [given, this.#exchange], variant);
     if (value === undefined) throw new Error('a route has to answer');
     this.#respond(value.status);
-    return { value };
+    return value;
   }
 
-  async #askAround(name: AroundStage, given: unknown, next: AnyInput['next']): Promise<HookOutcome<unknown>> {
+  async #askAround(name: AroundStage, given: unknown, next: AnyInput['next']): Promise<unknown> {
     const { hooks } = this.#subject;
     const inner = async (value: unknown) => {
       try {
@@ -115,7 +119,7 @@ export class TestRequest {
       }
     };
     const value = await hooks.askAround(name, given as never, this.#exchange, inner as never);
-    return hooks.isTapped(name) ? { value } : { passed: true };
+    return hooks.isTapped(name) ? value : undefined;
   }
 
   /** Reports the response to observers, once. */
@@ -124,31 +128,13 @@ export class TestRequest {
     this.#isAnswered = true;
   }
 
-  async #outcome(stage: StageName, run: () => Promise<HookOutcome<unknown>>): Promise<HookOutcome<unknown>> {
-    try {
-      const outcome = await run();
-      if ('refused' in outcome) this.#respond(outcome.refused.status);
-      return outcome;
-    } catch (error) {
-      const refusal = asRefusal(error);
-      const { reason } = refusal;
-      if (reason !== undefined) this.#subject.complaints.push(complaint(stage, this.requestId, reason));
-      this.#respond(refusal.status);
-      return refused(refusal);
-    }
+  /** Returns the outcome of a refusal. `deepEqual` compares its status and message alone: headers and body are not enumerable. */
+  #refused({ status, message, headers, body }: Refusal): HookOutcome<never> {
+    this.#respond(status);
+    const outcome = { status, message, headers, body };
+    for (const name of ['headers', 'body']) Object.defineProperty(outcome, name, { enumerable: false });
+    return { refused: outcome };
   }
-}
-
-/** Returns the outcome of a stage: a new value, or `passed` if it is absent or the given one. */
-function changed<T>(value: T | undefined, given: unknown): HookOutcome<T> {
-  return value === undefined || value === given ? { passed: true } : { value };
-}
-
-/** Returns the outcome of a refusal. `deepEqual` compares its status and message alone: headers and body are not enumerable. */
-function refused({ status, message, headers, body }: Refusal): HookOutcome<never> {
-  const outcome = { status, message, headers, body };
-  for (const name of ['headers', 'body']) Object.defineProperty(outcome, name, { enumerable: false });
-  return { refused: outcome };
 }
 
 /** Makes a complaint, whose message is the first line of its detail. */
