@@ -1,11 +1,32 @@
-import { keys } from '../../plugins-sdk/config.ts';
-import { ContextKey, definePlugin } from '../../plugins-sdk/index.ts';
+import { closedObject, keys, optionalKey } from '../../plugins-sdk/config.ts';
+import { ContextKey, definePlugin, Type } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { check, recommend } from './check.ts';
 import { encode } from './encode.ts';
-import { encodingKey } from './key.ts';
 import { abiPart } from './openapi.ts';
 import { choose, type Plan, prepare } from './plan.ts';
+
+/** The config key `encoding` with its full schema; other plugins read it as `keys.encoding`. */
+const encodingKey = optionalKey(
+  'endpoint',
+  'encoding',
+  closedObject(
+    {
+      type: Type.String({ minLength: 1, description: 'Solidity type, a comma-separated list of them, or *' }),
+      path: Type.String({ minLength: 1, description: 'JSONPath, a comma-separated list of them, or *' }),
+      times: Type.Optional(Type.String({ description: 'Multiplier such as 1e18, a list of them, or *' })),
+      combine: Type.Optional(
+        Type.Enum(['mean', 'median', 'min', 'max'], {
+          description: 'Makes one number of all that the paths find; default none',
+        }),
+      ),
+      exact: Type.Optional(
+        Type.Boolean({ description: 'Refuses numbers that the integer type would cut; default false' }),
+      ),
+    },
+    'What is extracted and ABI-encoded; without it the JSON is signed',
+  ),
+);
 
 const CUT_TO_ZERO =
   'a value other than zero is signed as 0, since integers hold no fraction: set a larger times, or exact: true to refuse it';

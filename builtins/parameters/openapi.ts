@@ -6,8 +6,7 @@ import { publicSchema } from '../shared/parameter-schema.ts';
 import { INEXACT, invalidParameter } from '../shared/parameter-value.ts';
 import { requiredIn } from '../shared/path-parameters.ts';
 import { withForm } from './body.ts';
-import type { Declared } from './placement.ts';
-import { schemaInPlace } from './schema-in-place.ts';
+import { type Declared, schemaInPlace } from './placement.ts';
 
 /** Describes the value of a parameter. Outside a JSON body `null` is no value, whatever the schema says. */
 function schemaOf(parameter: Parameter & Partial<Declared>, isRequired: boolean): Readonly<Record<string, Json>> {

@@ -1,4 +1,5 @@
 import { plainDigits, unmarkedJson, unmarkedText } from '../../lib/json/numbers.ts';
+import { typesIn } from '../../lib/json/value.ts';
 import { isHeaderValue, type Parameter } from '../../plugins-sdk/config.ts';
 import { type Json, Refusal } from '../../plugins-sdk/index.ts';
 import { invalidParameter } from '../shared/parameter-value.ts';
@@ -158,4 +159,17 @@ function isWholeValue(value: string): boolean {
 
 function isCookieValue(value: string): boolean {
   return isWholeValue(value) && !value.includes(';');
+}
+
+type Schema = Readonly<Record<string, Json>>;
+
+const SCALAR = ['string', 'number', 'boolean'];
+
+/**
+ * Returns the schema of a parameter's value in its place. Outside a JSON body it takes scalars, and lists if there is a style,
+ * unless the schema names types itself: a pattern alone would accept any list, and its text would be sent.
+ */
+export function schemaInPlace({ in: place, style, form }: Partial<Declared>, schema: Schema = {}): Schema {
+  if ((place === 'body' && !form) || typesIn(schema).length > 0) return schema;
+  return { type: style === undefined ? SCALAR : [...SCALAR, 'array'], ...schema };
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../../lib/json/canonical-json.ts';
+import { keccak256, toHex } from '../../lib/eth/hex.ts';
+import { CanonicalJsonError, canonicalJson, jcs } from '../../lib/json/canonical-json.ts';
 import { isMarked, parseExact, unmarkedJson } from '../../lib/json/numbers.ts';
 import { clipped } from '../../lib/text.ts';
 import { keys, type Parameter, receiptKey, reservedParameters, strictKey } from '../../plugins-sdk/config.ts';
@@ -21,9 +22,7 @@ import { requiredIn } from '../shared/path-parameters.ts';
 import { asWritten, withDigits } from '../shared/written-parameters.ts';
 import { withForm } from './body.ts';
 import { compileRequest } from './outgoing.ts';
-import { type Declared, type OnNested, refuseNested, type Values } from './placement.ts';
-import { requestHashOf } from './request-hash.ts';
-import { schemaInPlace } from './schema-in-place.ts';
+import { type Declared, type OnNested, refuseNested, schemaInPlace, type Values } from './placement.ts';
 
 /** The part of an endpoint's questions that is known before a request comes. */
 type Prepared = Readonly<ReturnType<typeof prepare>>;
@@ -141,6 +140,37 @@ function keyOf({ id, reserved: names }: Prepared, { written, variation, reserved
   // Unambiguous: these texts hold no line feed, and an endpoint has a fixed number of them. A variation begins with one.
   const input = unmarkedJson([id, ...texts, ...choice, ...(requestHash === undefined ? [] : [requestHash])].join('\n'));
   return hash('sha256', input + variation, 'base64url');
+}
+
+/** Returns keccak256 of the UTF-8 text of the canonical JSON (RFC 8785) of `{"parameters": …}`. @throws CanonicalJsonError */
+function hashOf(parameters: Parameters): Hex {
+  return toHex(keccak256(Buffer.from(jcs({ parameters }), 'utf8')));
+}
+
+function hasHash(parameters: Parameters): boolean {
+  try {
+    return hashOf(parameters) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns the hash of a question's parameters, which a receipt signs.
+ * @param parameters those that clients may give, defaults filled in.
+ * @param names reserved parameters that the endpoint takes; one that was not sent counts as `null`.
+ * @throws Refusal 400 for a value that has no canonical JSON, such as one with a lone surrogate.
+ */
+function requestHashOf(parameters: Parameters, names: readonly string[], reserved: Parameters): Hex {
+  const asked = { ...parameters, ...Object.fromEntries(names.map((name) => [name, reserved[name] ?? null])) };
+  try {
+    return hashOf(asked);
+  } catch (cause) {
+    if (!(cause instanceof CanonicalJsonError)) throw cause;
+    const [name = ''] = Object.entries(asked).find(([key, value]) => !hasHash({ [key]: value })) ?? [];
+    const message = names.includes(name) ? `Invalid \`${name}\` request parameter` : invalidParameter(name);
+    throw new Refusal(400, message, { reason: cause.message });
+  }
 }
 
 /** Resolves a request's parameters. @throws Refusal 400 for unknown, missing or inexact ones */

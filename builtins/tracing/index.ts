@@ -2,9 +2,8 @@ import { definePlugin, type Taps } from '../../plugins-sdk/index.ts';
 import { failureClassOf } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { readHeaders, tracedRequest } from './propagation.ts';
-import { spanExport } from './span-export.ts';
+import { endpointVariable, spanExport } from './span-export.ts';
 import { RequestSpans } from './spans.ts';
-import { endpointVariable } from './variables.ts';
 
 const kept = new StateKey<ReturnType<typeof spanExport>>('spans');
 
