@@ -20,7 +20,7 @@ import { connectionLimitsOf } from './listener.ts';
 import type { ServiceLog } from './log.ts';
 import { type MeterRegistry, type MeterSet, UNBOUNDED } from './meter-registry.ts';
 import { startPlugin } from './plugin-set.ts';
-import { type StateClient, stateMeters } from './shared-state.ts';
+import type { StateClient } from './shared-state.ts';
 import type { Signers } from './signers.ts';
 import { type LastReload, StatusParts, tellOfService } from './status.ts';
 import type { WorkerLink } from './workers/link.ts';
@@ -62,12 +62,12 @@ export class Generation {
   /** @param before the generation whose state this one takes over. @throws RegistrationError */
   constructor(loaded: LoadedConfig, shared: Shared, before?: Generation) {
     const { signers, generations, lastReload, status, ...parts } = shared;
-    const { log, stateEngine: state } = parts;
+    const { log } = parts;
     this.loaded = loaded;
     this.#shared = shared;
     this.#states = new StateStore(before === undefined ? undefined : before.#states);
     this.#meters = parts.meters.draft();
-    if (state !== undefined) stateMeters(this.#meters.of('settings.state', UNBOUNDED), state);
+    parts.stateEngine?.measure(this.#meters.of('settings.state', UNBOUNDED));
     const definitions = loaded.plugins.map(({ definition }) => definition);
     this.connectionLimits = connectionLimitsOf(loaded.config, definitions);
     const runtime = { now: parts.now, makeAnswer: madeHere, failed: failureLog(log, loaded.hide) };

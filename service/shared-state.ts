@@ -18,33 +18,6 @@ const COMMANDS = ['get', 'swap', 'take'] as const;
 const OUTCOMES = ['done', 'failed', 'rejected'] as const;
 type StateCommand = (typeof COMMANDS)[number];
 
-/** Measures one command of an engine. */
-type Measured = (command: StateCommand, outcome: (typeof OUTCOMES)[number], milliseconds: number) => void;
-
-/** Makes the instruments of an engine, and lets it measure with them. */
-export function stateMeters(meters: Meters, state: StateClient): void {
-  // Each series begins at zero, or an alert on its increase would miss the first failure.
-  const initial = COMMANDS.flatMap((command) => OUTCOMES.map((outcome) => ({ command, outcome })));
-  const commands = meters.counter({
-    name: 'state_commands_total',
-    help: 'Commands to the engine of settings.state: done, failed, or rejected while it was away',
-    labels: ['command', 'outcome'],
-    initial,
-  });
-  const seconds = meters.histogram({
-    name: 'state_command_duration_seconds',
-    help: 'Duration of commands to the engine of settings.state',
-    labels: ['command'],
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
-  });
-  const available = { name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' };
-  meters.gauge({ ...available, across: 'min' }, () => (state.available() ? 1 : 0));
-  state.measureWith((command, outcome, milliseconds) => {
-    commands({ command, outcome }, 1);
-    if (outcome !== 'rejected') seconds({ command }, milliseconds / 1000);
-  });
-}
-
 /** Milliseconds that a command may take. */
 const COMMAND_TIMEOUT_MS = 250;
 /** Failures in a row after which the engine counts as away, and commands are rejected at once. */
@@ -88,7 +61,7 @@ export class StateClient implements SharedState {
   #told: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  #measured: Measured | undefined;
+  #measured: ((command: StateCommand, outcome: (typeof OUTCOMES)[number], milliseconds: number) => void) | undefined;
 
   constructor(use: EngineInUse) {
     this.#use = use;
@@ -129,9 +102,28 @@ export class StateClient implements SharedState {
     return known;
   }
 
-  /** Sets the instruments to measure with. The first ones stay: those of a later config lead to the same series. */
-  measureWith(measured: Measured): void {
-    this.#measured ??= measured;
+  /** Makes the engine's instruments for a config. The first ones measure: those of a later config lead to the same series. */
+  measure(meters: Meters): void {
+    // Each series begins at zero, or an alert on its increase would miss the first failure.
+    const initial = COMMANDS.flatMap((command) => OUTCOMES.map((outcome) => ({ command, outcome })));
+    const commands = meters.counter({
+      name: 'state_commands_total',
+      help: 'Commands to the engine of settings.state: done, failed, or rejected while it was away',
+      labels: ['command', 'outcome'],
+      initial,
+    });
+    const seconds = meters.histogram({
+      name: 'state_command_duration_seconds',
+      help: 'Duration of commands to the engine of settings.state',
+      labels: ['command'],
+      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    });
+    const available = { name: 'state_available', help: 'Whether the engine of settings.state answers: 1 or 0' };
+    meters.gauge({ ...available, across: 'min' }, () => (this.available() ? 1 : 0));
+    this.#measured ??= (command, outcome, milliseconds) => {
+      commands({ command, outcome }, 1);
+      if (outcome !== 'rejected') seconds({ command }, milliseconds / 1000);
+    };
   }
 
   /** Closes the engine within a bound: the service must end even if the engine hangs, such as on its disk. */

@@ -52,7 +52,9 @@ function setUp(t: TestContext, timeout?: number) {
   const type = timeout === undefined ? {} : { timeout };
   const client = new StateClient({ name: 'test', type, engine, log, hide });
   const measured: string[] = [];
-  client.measureWith((command, outcome) => void measured.push(`${command} ${outcome}`));
+  const count = (labels: object) => void measured.push(Object.values(labels).join(' '));
+  const none = () => undefined;
+  client.measure({ counter: () => count, histogram: () => none, gauge: none, connect: none });
   /** Lets timers fire, and what waits for them go on. */
   const pass = async (milliseconds: number) => {
     t.mock.timers.tick(milliseconds);
