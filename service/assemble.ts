@@ -18,12 +18,11 @@ import { createPluginSet } from './plugin-set.ts';
 import { stateDependency } from './state-engine.ts';
 import { packageVersion } from './surroundings.ts';
 
-/** Names of the services that follow from the config, and of those that differ by plugin or come from the program. */
-type OfConfig = 'config' | 'answerConfig' | 'endpoints' | 'credentials' | 'exposed' | 'describe' | 'path' | 'hide';
-type OfPlugin = 'version' | 'meters' | 'budget' | 'ask' | 'background' | 'dependencies';
+/** Names of the services that differ by plugin. */
+type OfPlugin = 'meters' | 'budget' | 'ask' | 'background' | 'dependencies';
 
 /** All that a set of plugins needs besides its config. */
-interface Surroundings extends Omit<Services, OfConfig | OfPlugin> {
+interface Surroundings extends Omit<Services, keyof ReturnType<typeof servicesOf> | OfPlugin> {
   readonly meters: MeterSet;
   /** The addresses that sign answers. */
   readonly signers: readonly Address[];
@@ -40,7 +39,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   const { log, meters, ask, background, now } = surroundings;
   const definitions = loaded.plugins.map(({ definition }) => definition);
   const dependencies = stateDependency(definitions, surroundings.stateEngine);
-  const common = { ...commonServices(loaded, surroundings), dependencies: () => dependencies };
+  const common = { ...surroundings, ...servicesOf(loaded), dependencies: () => dependencies };
   const operations: [name: string, run: Operation][] = [];
   const registrations = loaded.plugins.map((choice): Registration => {
     const { definition, budget, operator } = choice;
@@ -69,8 +68,8 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   return { ...plugins, operations };
 }
 
-/** Returns the services that are the same for all plugins of a config. */
-function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, 'signers'>) {
+/** Returns the services that follow from the config. */
+function servicesOf(loaded: LoadedConfig) {
   const endpoints = Object.freeze(loaded.endpoints);
   const announced = loaded.plugins.filter(({ definition }) => definition.isAnnounced?.(endpoints) ?? true);
   const all = (member: 'credentials' | 'exposes') =>
@@ -81,7 +80,6 @@ function commonServices(loaded: LoadedConfig, surroundings: Omit<Surroundings, '
     return described;
   };
   return {
-    ...surroundings,
     config: loaded.config,
     answerConfig: answerConfigOf(loaded),
     version: packageVersion(),
