@@ -4,7 +4,7 @@ import { type Definition, errorAt, type Finding, type SimplePlugin, warningAt } 
 import { convert } from '../../plugins-sdk/schema/convert.ts';
 import { type Block, isConfigSchema, validateOwn } from '../../plugins-sdk/schema/own-config.ts';
 import { childPath } from '../../plugins-sdk/schema/path.ts';
-import type { Redact } from '../findings.ts';
+import { ConfigErrors, type Redact } from '../findings.ts';
 import type { Interpolated } from '../interpolate.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/compose.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
@@ -71,9 +71,6 @@ export async function loadPlugins(request: PluginRequest) {
   return loading.finish();
 }
 
-/** Thrown when a plugin cannot be used and a finding already says why. */
-class Noted extends Error {}
-
 class Loading {
   readonly #request: PluginRequest;
   readonly #findings: Finding[] = [];
@@ -90,14 +87,15 @@ class Loading {
     if (entry.source.startsWith(PREFIX)) return this.#addBuiltin(entry, path);
     if (entry.enabled !== undefined)
       this.#fail(`${path}.enabled`, 'unknown key, only built-in plugins can be switched off: leave the entry out');
-    try {
-      await this.#addOperator(entry, path);
-    } catch (error) {
-      if (error instanceof Noted) return;
-      const why = this.#request.redact(error).replace(COMMON_JS, '$1: write "import" and "export default"');
-      const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${why}`;
-      this.#fail(`${path}.source`, `plugin "${entry.source}": ${what}`);
-    }
+    await this.#addOperator(entry, path).catch((error: unknown) => this.#report(error, entry.source, path));
+  }
+
+  /** Reports why a plugin cannot be used. */
+  #report(error: unknown, source: string, path: string): void {
+    if (error instanceof ConfigErrors) return void this.#findings.push(...error.findings);
+    const why = this.#request.redact(error).replace(COMMON_JS, '$1: write "import" and "export default"');
+    const what = error instanceof PluginProblem ? error.message : `cannot be loaded: ${why}`;
+    this.#fail(`${path}.source`, `plugin "${source}": ${what}`);
   }
 
   /**
@@ -136,14 +134,13 @@ class Loading {
 
   async #configure(definition: Definition): Promise<PluginDraft> {
     const { entry, path = ROOT } = this.#builtins.get(definition.name) ?? {};
-    const config = await this.#ownConfig(definition.configSchema, entry?.config, path).catch((error: unknown) => {
-      if (!(error instanceof Noted)) throw error;
-    });
     const source = `${PREFIX}${definition.name}`;
+    const own = this.#ownConfig(definition.configSchema, entry?.config, path);
+    const config = await own.catch((error: unknown) => this.#report(error, source, path));
     return { definition, budget: budgetOf(definition, entry), config, source, operator: false };
   }
 
-  /** Adds an operator's plugin. @throws PluginProblem, Noted, and any error of the plugin's own code. */
+  /** Adds an operator's plugin. @throws PluginProblem, ConfigErrors, and any error of the plugin's own code. */
   async #addOperator(entry: PluginEntry, path: string): Promise<void> {
     const { file, modules, beforePlugin } = this.#request;
     beforePlugin?.();
@@ -191,18 +188,16 @@ class Loading {
     return { definition: { name, keys, credentials, setup }, config };
   }
 
-  /** Calls a plugin's factory. @throws Noted when the config has stand-ins for unset variables. */
+  /** Calls a plugin's factory. @throws ConfigErrors when the config has stand-ins for unset variables. */
   async #call(factory: (config: unknown) => unknown, config: unknown, path: string): Promise<SimplePlugin> {
-    if (hasDoubt(this.#request.references, path)) {
-      this.#findings.push(warningAt(path, 'the plugin is not loaded: its config has variables that are not set'));
-      throw new Noted();
-    }
+    if (hasDoubt(this.#request.references, path))
+      throw new ConfigErrors([warningAt(path, 'the plugin is not loaded: its config has variables that are not set')]);
     const made = await loadedInTime(Promise.resolve(factory(config)));
     if (isDefinition(made)) throw new PluginProblem(FULL_FACTORY);
     return simplePlugin(made, 'what its factory returns');
   }
 
-  /** Validates a plugin's own `config` block. @param entry path of the plugin's entry. @throws Noted when it is invalid. */
+  /** Validates a plugin's own `config` block. @param entry path of the plugin's entry. @throws ConfigErrors */
   async #ownConfig(schema: unknown, value: unknown, entry: string): Promise<unknown> {
     const path = `${entry}.config`;
     if (schema === undefined && value === undefined) return undefined;
@@ -212,8 +207,8 @@ class Loading {
     const block: Block = { value, path, leaf: leafOf(this.#request), redact, doubtful: hasDoubt(references, path) };
     const validated = await loadedInTime(validateOwn(schema, block));
     const certain = validated.findings.filter((finding) => !references.get(finding.path)?.doubtful);
+    if (certain.some(({ level }) => level === 'error')) throw new ConfigErrors(certain);
     this.#findings.push(...certain);
-    if (certain.some(({ level }) => level === 'error')) throw new Noted();
     return validated.value;
   }
 
