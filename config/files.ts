@@ -2,19 +2,19 @@ import { constants, createReadStream, fstatSync, open } from 'node:fs';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { withTimeout } from '../lib/time.ts';
 import { errorAt } from '../plugins-sdk/define.ts';
 import { ConfigErrors } from './findings.ts';
 
 const MAX_BYTES = 1024 * 1024;
 const READ_TIMEOUT_MS = 5000;
 
-/** Texts for codes of the file system. */
+/** Texts for codes of the file system, and for that of a stream that was stopped. */
 export const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'file not found',
   EISDIR: 'is a directory, expected a file',
   EACCES: 'cannot be read, permission denied',
   EPERM: 'cannot be read, permission denied',
+  ABORT_ERR: `was not read to its end within ${READ_TIMEOUT_MS} ms`,
 };
 
 /**
@@ -24,14 +24,14 @@ export const reasons: Readonly<Record<string, string>> = {
  * @throws ConfigErrors when the file cannot be read, with the `code` of the file system; when it is larger, or takes longer.
  */
 export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffer> {
-  const stop = new AbortController();
-  try {
-    return await withTimeout(READ_TIMEOUT_MS, read(file, most, stop.signal), () => {
-      throw new ConfigErrors([errorAt(file, `was not read to its end within ${READ_TIMEOUT_MS} ms`)]);
+  const bytes = await opened(file)
+    .then((stream) => readAtMost(most, stream))
+    .catch(({ code }) => {
+      const why = errorAt(file, reasons[code] ?? `cannot be read (${code})`);
+      throw Object.assign(new ConfigErrors([why]), { code });
     });
-  } finally {
-    stop.abort();
-  }
+  if (bytes === undefined) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
+  return bytes;
 }
 
 /** Decodes UTF-8 text. @throws ConfigErrors for other bytes. */
@@ -55,20 +55,10 @@ export async function readAtMost(most: number, stream: AsyncIterable<Buffer>): P
   return Buffer.concat(chunks);
 }
 
-async function read(file: string, most: number, signal: AbortSignal): Promise<Buffer> {
-  const reading = opened(file, signal).then((stream) => readAtMost(most, stream));
-  const bytes = await reading.catch(({ code }) => {
-    const why = errorAt(file, reasons[code] ?? `cannot be read (${code})`);
-    throw Object.assign(new ConfigErrors([why]), { code });
-  });
-  if (bytes === undefined) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
-  return bytes;
-}
-
 /** Opens a file without blocking: opening a pipe would wait for its writer, and block one of node's few file-system threads. */
-async function opened(file: string, signal: AbortSignal): Promise<Readable> {
+async function opened(file: string): Promise<Readable> {
   const fd = await promisify(open)(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   const isPipe = fstatSync(fd).isFIFO();
   const stream = isPipe ? new Socket({ fd, readable: true, writable: false }) : createReadStream(file, { fd });
-  return addAbortSignal(signal, stream);
+  return addAbortSignal(AbortSignal.timeout(READ_TIMEOUT_MS), stream);
 }
