@@ -1,5 +1,4 @@
 import { dirname } from 'node:path';
-import { errorForLog } from '../kernel/refusal.ts';
 import type { Endpoint } from '../kernel/values.ts';
 import { type Definition, errorAt, type Finding, warningAt } from '../plugins-sdk/define.ts';
 import { shortDurations } from '../plugins-sdk/schema/convert.ts';
@@ -9,7 +8,6 @@ import { checkNames, namesIn } from './endpoints.ts';
 import { ConfigErrors, findingLine, hiding, type LocatedFinding, redactor } from './findings.ts';
 import { type Interpolated, interpolate } from './interpolate.ts';
 import { withMapFiles } from './map-files.ts';
-import { checkedBudget } from './plugins/check-definition.ts';
 import { loadPlugins, type PluginDraft } from './plugins/load.ts';
 import type { PluginModule } from './plugins/simple-plugin.ts';
 import { compose } from './schema/compose.ts';
@@ -39,9 +37,7 @@ export interface LoadOptions {
 }
 
 /** An enabled plugin with its settings. */
-export interface PluginChoice extends Omit<PluginDraft, 'budget'> {
-  /** Milliseconds per request. */
-  readonly budget: number | 'none';
+export interface PluginChoice extends PluginDraft {
   /** The line of the config file that names the plugin. */
   readonly line?: number | undefined;
 }
@@ -107,26 +103,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     plugins: plugins.choices.map((choice) => ({
       ...choice,
       line: choice.path === undefined ? undefined : placeIn(tree, choice.path).line,
-      budget: budgetOf(choice, view.config, endpoints, (finding) => located([finding], tree, hide)),
     })),
     warnings: ordered,
     hide,
   };
-}
-
-/** Returns a plugin's budget. @throws ConfigErrors when its `budget` function throws or returns something else. */
-function budgetOf(
-  { definition, budget, path = '' }: PluginDraft,
-  config: LoadedConfig['config'],
-  endpoints: readonly Endpoint[],
-  locate: (finding: Finding) => readonly LocatedFinding[],
-): number | 'none' {
-  try {
-    return typeof budget === 'function' ? checkedBudget(budget(config, endpoints)) : budget;
-  } catch (cause) {
-    const message = `plugin "${definition.name}": its "budget" fails: ${errorForLog(cause, 'message')}`;
-    throw new ConfigErrors(locate(errorAt(path, message)));
-  }
 }
 
 /**

@@ -2,11 +2,13 @@ import { METHODS } from 'node:http';
 import { type TSchema, Type } from 'typebox';
 import type { Observer } from '../../kernel/hooks.ts';
 import { stageNames, stages } from '../../kernel/stages.ts';
+import type { Endpoint } from '../../kernel/values.ts';
 import { LONGEST_TIMER } from '../../lib/time.ts';
 import { type Behaviour, type Definition, identityParts } from '../../plugins-sdk/define.ts';
 import { closedObject } from '../../plugins-sdk/schema/close.ts';
 import { explain } from '../../plugins-sdk/schema/explain.ts';
 import { checkTypes } from '../../plugins-sdk/schema/types.ts';
+import type { Services } from '../../plugins-sdk/services.ts';
 import { findingLine } from '../findings.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 import { checkName, isTable } from './simple-plugin.ts';
@@ -119,10 +121,16 @@ export function checkDefinition(given: Definition, what = 'the default export'):
   for (const { schema } of [...keys, ...Object.values(signers), ...Object.values(engines)]) checkTypes(schema);
 }
 
-/** Checks and returns the result of a `budget` function. @throws PluginProblem */
-export function checkedBudget(value: number | 'none'): number | 'none' {
-  checkShape(BUDGET, value, 'it returns');
-  return value;
+/** Returns a plugin's budget in a config. @throws PluginProblem for another result of its function, and what that throws */
+export function budgetIn(
+  config: Services['config'],
+  endpoints: readonly Endpoint[],
+  budget: NonNullable<Definition['budget']>,
+): number | 'none' {
+  if (typeof budget !== 'function') return budget;
+  const result = budget(config, endpoints);
+  checkShape(BUDGET, result, 'what "budget" returned');
+  return result;
 }
 
 /** Checks one member of a definition. @throws PluginProblem for a value that it cannot have. */

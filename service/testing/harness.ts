@@ -1,4 +1,4 @@
-import { checkBehaviour, checkMember } from '../../config/plugins/check-definition.ts';
+import { budgetIn, checkBehaviour, checkMember } from '../../config/plugins/check-definition.ts';
 import { errorForLog } from '../../kernel/refusal.ts';
 import type { Definition, SimplePlugin } from '../../plugins-sdk/define.ts';
 import type { Services } from '../../plugins-sdk/services.ts';
@@ -31,7 +31,7 @@ export async function createHarness(
   const behaviour = checkBehaviour(definition.setup(services, config));
   const { name, credentials } = definition;
   const own = definition.budget ?? DEFAULT_BUDGET_MS;
-  const budget = options.budget ?? (typeof own === 'function' ? own(services.config, services.endpoints) : own);
+  const budget = options.budget ?? budgetIn(services.config, services.endpoints, own);
   checkMember('budget', budget);
   const others = { name: `${name} (harness)`, budget, credentials: services.credentials, plugin: {} };
   const { hooks, observer, taps } = createPluginSet(

@@ -22,6 +22,7 @@ describe('a config that cannot be used leaves everything as it was', async () =>
     'setup.mjs': definition('setup', `throw new Error('no\\nway');`),
     'late.mjs': definition('late', `return { start() { throw new Error('not today'); }, stop: () => note('late') };`),
     'promise.mjs': definition('promise', `return Promise.resolve({});`),
+    'budget.mjs': 'export default { name: "budget", budget: () => "none at all", setup: () => ({}) };',
     'route.mjs': definition(
       'route',
       `return { routes: [{ method: 'GET', path: '/health', admit: false, handle() {} }] };`,
@@ -61,11 +62,10 @@ describe('a config that cannot be used leaves everything as it was', async () =>
 
   it('two wrong keys', async () => {
     await rewrite(service, config({ a: { encodign: {} }, b: { mode: 'synk' } }));
-    const wrong = [
+    await refused(
       /^error apis\[0\]\.endpoints\[0\]\.encodign: .*"encoding"/,
       /^error apis\[0\]\.endpoints\[1\]\.mode: /,
-    ];
-    await refused(...wrong);
+    );
   });
 
   it('a variable that is not set', async () => {
@@ -96,6 +96,7 @@ describe('a config that cannot be used leaves everything as it was', async () =>
       WARNING,
       `${at} "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once`,
     ],
+    ['a plugin with a wrong budget', 'budget', WARNING, /what "budget" returned: expected "none" or a number, found a/],
     ['two plugins that serve one route', 'route', WARNING, 'error plugins "health" and "route" both serve GET /health'],
     ['a plugin that cannot start', 'late', WARNING, 'error plugin "late" cannot start: not today'],
   ];
