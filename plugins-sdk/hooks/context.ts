@@ -66,7 +66,10 @@ class Context {
 
   /** Stores the memo of a hook that has succeeded. Later writes are never read. @throws WrongShape */
   static keepMemo(context: unknown): void {
-    if (isRecord(context) && #call in context && context.#memo !== undefined) context.#keep(context.#memo);
+    if (!isRecord(context) || !(#call in context) || context.#memo === undefined) return;
+    const text = memoText(context.#memo);
+    if (text === (context.#kept ?? '{}')) return;
+    memos.set(context.#exchange, new Map(memos.get(context.#exchange)).set(context.#plugin, text));
   }
 
   get signal(): AbortSignal {
@@ -91,12 +94,6 @@ class Context {
 
   get #kept(): string | undefined {
     return memos.get(this.#exchange)?.get(this.#plugin);
-  }
-
-  #keep(memo: Memo): void {
-    const text = memoText(memo);
-    if (text === (this.#kept ?? '{}')) return;
-    memos.set(this.#exchange, new Map(memos.get(this.#exchange)).set(this.#plugin, text));
   }
 }
 
