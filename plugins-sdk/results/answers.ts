@@ -101,12 +101,12 @@ function check(answer: SignedResponse, { signers, now }: Vouchers): SignedFacts 
   const extra = { receipt, signatures } as Signed['extra'];
   try {
     const request = { endpointId, timestamp: Number(timestamp), ...signedDataOf(members) };
-    const stated = requestHash === undefined ? undefined : receiptBeside(request, requestHash);
+    const stated = requestHash === undefined ? [] : [receiptBeside(request, requestHash)];
     const { dataHash, signature: second } = Object(receipt);
-    if (stated !== undefined && dataHash !== stated.shown.dataHash)
+    if (stated.some(({ shown }) => shown.dataHash !== dataHash))
       throw new TypeError('the receipt is not of this request and this answer');
-    const statements = stated && { statements: [second] };
-    requireSigned({ node, signature, extra, ...statements }, { ...request, ...(stated && { statements: [stated] }) });
+    const statements = stated.map(() => second);
+    requireSigned({ node, signature, extra, statements }, { ...request, statements: stated });
     const found = factsOf({ ...request, node, extra }, requestHash, false);
     note(answer, found);
     return found;
