@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { exactNumber } from '../../lib/json/numbers.ts';
 import { type Finding, warningAt } from '../define.ts';
 import { DURATION, isDuration, millisecondsOf } from './duration.ts';
-import { readSchema, type SchemaNode, schemaAt, typeName } from './node.ts';
+import { hasType, readSchema, type SchemaNode, schemaAt } from './node.ts';
 import { childPath, mapMembers, membersIn } from './path.ts';
 
 /** Converts a text or number at a config path; `nodes` are the schemas that may apply there. */
@@ -16,7 +16,7 @@ export function convert(schema: TSchema, value: unknown, path: string, leaf: Con
 function visit(schemas: readonly TSchema[], value: unknown, path: string, leaf: ConvertLeaf): unknown {
   const nodes = schemas.flatMap((schema) => readSchema(schema).alternatives);
   if (typeof value === 'string' || typeof value === 'number') return decoded(leaf(value, nodes, path), nodes);
-  const candidates = nodes.filter(({ types }) => types.length === 0 || types.includes(typeName(value)));
+  const candidates = nodes.filter((node) => hasType(node, value));
   const agreeing = candidates.filter(({ marks }) =>
     membersIn(value).every(([key, member]) => !marks.has(String(key)) || marks.get(String(key)) === member),
   );

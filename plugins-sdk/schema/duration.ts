@@ -8,13 +8,8 @@ export const DURATION_PATTERN = '^\\d{1,15}(ms|s|m|h|d)$';
 
 const WRITTEN = new RegExp(DURATION_PATTERN);
 
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
+/** The milliseconds of each unit. */
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Returns whether a schema is one of a duration. */
 export function isDuration(node: SchemaNode): boolean {
@@ -23,6 +18,7 @@ export function isDuration(node: SchemaNode): boolean {
 
 /** Returns the milliseconds of a text such as `500ms`, `10s`, `2m`, `1h` or `1d`; `undefined` for any other text. */
 export function millisecondsOf(text: string): number | undefined {
-  const unit = WRITTEN.test(text) ? UNITS.get(text.replace(/\d+/, '')) : undefined;
-  return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
+  const [, unit = ''] = WRITTEN.exec(text) ?? [];
+  const milliseconds = UNITS[unit];
+  return milliseconds && Number.parseInt(text, 10) * milliseconds;
 }
