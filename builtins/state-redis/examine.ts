@@ -9,6 +9,9 @@ export interface Examination {
   readonly warnings: readonly string[];
 }
 
+/** The answer of a server to INFO, by its fields. */
+type Fields = ReadonlyMap<string, string>;
+
 /** The oldest version with all commands that the scripts use. */
 const OLDEST = [6, 2] as const;
 
@@ -24,39 +27,34 @@ export function examine(name: string, kind: Kind, info: string, appendfsync: str
   const fields = new Map([...info.matchAll(/^(\w+):(.*)$/gm)].map(([, field = '', value = '']) => [field, value]));
   const refusal = refusalOf(fields, kind);
   if (refusal !== undefined) throw new StateUnavailable(`${name} ${refusal}`);
-  const of = `of ${name} is`;
+  const said = (risks: Iterable<string>) => [...risks].map((risk) => `settings.state: ${risk}`);
+  const of = `of ${name}`;
+  return { doubts: said(doubtsIn(fields, appendfsync, of)), warnings: said(warningsIn(fields, appendfsync, of)) };
+}
+
+const isLogged = (fields: Fields) => fields.get('aof_enabled') === '1';
+
+function* doubtsIn(fields: Fields, appendfsync: string | undefined, of: string): Iterable<string> {
   const policy = fields.get('maxmemory_policy') ?? 'noeviction';
-  const isLogged = fields.get('aof_enabled') === '1';
-  return {
-    doubts: [
-      policy !== 'noeviction' &&
-        `maxmemory-policy ${of} ${policy}, so that it may drop what it keeps: set "maxmemory-policy noeviction"`,
-      !isLogged &&
-        `appendonly ${of} off, so that a restart loses what was written last: set "appendonly yes" and "appendfsync always"`,
-      isLogged &&
-        appendfsync === 'no' &&
-        `appendfsync ${of} no, so that a power loss takes what was written last: set "appendfsync always"`,
-    ].flatMap(said),
-    warnings: [
-      isLogged &&
-        appendfsync === 'everysec' &&
-        `appendfsync ${of} everysec, so that a power loss may take the last second: set "appendfsync always" where that matters`,
-      isLogged &&
-        appendfsync === undefined &&
-        `appendfsync of ${name} cannot be read: allow its user CONFIG GET, or make sure of "appendfsync always"`,
-      // The field exists only while a minimum is set.
-      fields.get('connected_slaves') !== '0' &&
-        !fields.has('min_slaves_good_slaves') &&
-        `min-replicas-to-write ${of} 0, so that a failover may take what no replica has yet: set "min-replicas-to-write 1"`,
-    ].flatMap(said),
-  };
+  if (policy !== 'noeviction')
+    yield `maxmemory-policy ${of} is ${policy}, so that it may drop what it keeps: set "maxmemory-policy noeviction"`;
+  if (!isLogged(fields))
+    yield `appendonly ${of} is off, so that a restart loses what was written last: set "appendonly yes" and "appendfsync always"`;
+  else if (appendfsync === 'no')
+    yield `appendfsync ${of} is no, so that a power loss takes what was written last: set "appendfsync always"`;
 }
 
-function said(sentence: string | false): string[] {
-  return sentence === false ? [] : [`settings.state: ${sentence}`];
+function* warningsIn(fields: Fields, appendfsync: string | undefined, of: string): Iterable<string> {
+  if (isLogged(fields) && appendfsync === 'everysec')
+    yield `appendfsync ${of} is everysec, so that a power loss may take the last second: set "appendfsync always" where that matters`;
+  if (isLogged(fields) && appendfsync === undefined)
+    yield `appendfsync ${of} cannot be read: allow its user CONFIG GET, or make sure of "appendfsync always"`;
+  // The field exists only while a minimum is set.
+  if (fields.get('connected_slaves') !== '0' && !fields.has('min_slaves_good_slaves'))
+    yield `min-replicas-to-write ${of} is 0, so that a failover may take what no replica has yet: set "min-replicas-to-write 1"`;
 }
 
-function refusalOf(fields: ReadonlyMap<string, string>, kind: Kind): string | undefined {
+function refusalOf(fields: Fields, kind: Kind): string | undefined {
   const version = fields.get('redis_version');
   if (version === undefined) return 'is no Redis and no Valkey';
   // Valkey gives the Redis version that it is compatible with.
