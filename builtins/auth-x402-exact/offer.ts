@@ -12,7 +12,7 @@ import {
   Refusal,
   type Services,
 } from '../../plugins-sdk/index.ts';
-import { CATALOGUE_TEXT, detailsOf, discoveryKey, publicUrlOf, tagsKey } from '../shared/discovery.ts';
+import { CATALOGUE_TEXT, detailsOf, discoveryKey, isSold, publicUrlOf, tagsKey } from '../shared/discovery.ts';
 import { isLeftOut } from '../shared/parameter-value.ts';
 import { bazaarOf } from './bazaar.ts';
 import { type Accept, acceptsOf, boundsOf } from './terms.ts';
@@ -38,7 +38,7 @@ export type Quoting = (parameters: Parameters, exchange: Exchange) => Promise<Qu
 
 export function quotingOf({ endpoints, config, describe, prices }: Services): Quoting {
   const document = discoveryKey.in(config) === false ? undefined : describe().document;
-  const soldAt = perEndpoint(endpoints, (endpoint) => ({
+  const soldAt = perEndpoint(endpoints.filter(isSold), (endpoint) => ({
     offer: offerOf(endpoint, config, document && bazaarOf(document, endpoint)),
     declared: keys.parameters.of(endpoint) ?? [],
     all: acceptsOf(endpoint),
