@@ -17,15 +17,14 @@ import type { RequestOutcome } from '../../plugins-sdk/observe.ts';
 import { attemptsOf } from '../shared/attempts.ts';
 import { findMined, type Mined } from '../shared/chain.ts';
 import { payment as paidBy, ticketFor } from '../shared/payment-mark.ts';
+import { paymentReports } from '../shared/payment-reports.ts';
 import { Payments, paymentKeys, unavailable } from '../shared/payments.ts';
-import { challenge } from './challenge.ts';
 import { ledgerIn } from './ledger.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
-import { checkPayment } from './payment.ts';
+import { challenge, checkPayment } from './payment.ts';
 import { checkWindow, type PaymentProof, parseProof, signerOf } from './proof.ts';
 import { type Redeemed, Redemptions } from './redemptions.ts';
-import { type Reports, reportsOf } from './reports.ts';
 import { checkAllTerms, greatestAge, LEAST_LIFE_MS, TermsSchema, termsIn, tokenOf } from './terms.ts';
 
 const NAME = 'auth-x402';
@@ -103,6 +102,25 @@ function behaviour(services: Services): Behaviour {
     operations: operationsOn(payments, log),
   };
 }
+
+/** Counts and logs what becomes of payments. */
+function reportsOf(services: Services) {
+  return paymentReports(services, {
+    all: ['x402_proofs_total', 'Proofs of payment, by what became of them'],
+    sold: [
+      'x402_payments_total',
+      'Payments on chain that were redeemed, by what was sold and what it was paid with; and those of them that were given back',
+    ],
+    lines: {
+      redeemed: ['info', 'payment redeemed'],
+      refunded: ['info', 'payment given back'],
+      kept: ['warn', 'a payment was not given back once more'],
+    },
+    others: ['refused', 'unavailable', 'limited'],
+    tokensOf: (endpoint) => termsIn(endpoint).map(tokenOf),
+  });
+}
+type Reports = ReturnType<typeof reportsOf>;
 
 /** Makes the function that admits a request whose proof redeems a payment. */
 function authenticator(services: Services, client: HttpClient, redemptions: Redemptions, reports: Reports) {

@@ -1,7 +1,7 @@
 import { type OpenApiPart, objectSchema, refTo, textSchema } from '../../plugins-sdk/openapi.ts';
 import { tooManyAttempts } from '../shared/attempts.ts';
 import { UNAVAILABLE } from '../shared/payments.ts';
-import { INVALID_PROOF } from './challenge.ts';
+import { INVALID_PROOF } from './payment.ts';
 import { termsIn } from './terms.ts';
 
 const schema = (name: string) => refTo('schemas', name);

@@ -1,10 +1,30 @@
+/** The 402 that says what to pay, and the check that a transaction has paid it. */
 import { isSameHex } from '../../lib/eth/hex.ts';
-import { Refusal } from '../../plugins-sdk/index.ts';
+import { type Exchange, Refusal } from '../../plugins-sdk/index.ts';
 import type { Address } from '../../plugins-sdk/signing.ts';
 import { isZeroAddress } from '../shared/auth-objects.ts';
 import { AUTHORIZATION_USED, type EventLog, type Mined, transferred } from '../shared/chain.ts';
 import { wrongSigner } from './proof.ts';
-import { greatestAge, type Terms } from './terms.ts';
+import { expiryOf, greatestAge, type Terms } from './terms.ts';
+
+/** The error of a challenge whose request has a header that is no proof. */
+export const INVALID_PROOF = 'Invalid payment proof';
+
+/** Makes the 402 that says what to pay. @param now epoch milliseconds. @param invalid why the header, if any, is no proof. */
+export function challenge(terms: Terms, exchange: Exchange, node: string, now: number, invalid?: string): Refusal {
+  const { amount, token, network, recipient } = terms;
+  const body = {
+    node,
+    endpointId: exchange.endpoint.id,
+    amount,
+    token,
+    network,
+    recipient,
+    expiresAt: Math.floor((now + expiryOf(terms)) / 1000),
+  };
+  if (invalid === undefined) return new Refusal(402, 'Payment required', { body });
+  return new Refusal(402, INVALID_PROOF, { body: { ...body, error: INVALID_PROOF }, reason: invalid });
+}
 
 const SUCCESS = '0x1';
 
