@@ -1,5 +1,5 @@
 import { jsonIn } from '../json/value.ts';
-import { type HttpClient, RequestFailure, type RequestFailureKind } from './client/index.ts';
+import { type BoundedResponse, type HttpClient, RequestFailure, type RequestFailureKind } from './client/index.ts';
 import type { HttpTarget } from './target.ts';
 
 /** Thrown when a node gave no usable answer. The message is safe to log: it has no URL path and no text of the node in it. */
@@ -44,36 +44,28 @@ export function createJsonRpc(client: HttpClient, target: HttpTarget, maxBytes =
     lastId += 1;
     const id = lastId;
     const body = JSON.stringify({ jsonrpc: '2.0', id, method, params });
-    try {
-      const answer = await client.request({ ...limits, method: 'POST', url, headers, body, maxBytes });
-      if (answer.status !== 200) throw new JsonRpcFailure(`HTTP status ${answer.status}`);
-      return resultOf(answer.body, id);
-    } catch (error) {
-      if (error instanceof JsonRpcFailure) throw new JsonRpcFailure(`${method}: ${error.message}`, error.code);
+    const answer = await client.request({ ...limits, method: 'POST', url, headers, body, maxBytes }).catch((error) => {
       if (!(error instanceof RequestFailure)) throw error;
-      const { kind, message } = error;
-      throw new JsonRpcFailure(`${method}: ${kind}: ${message}`, undefined, kind);
-    }
+      throw new JsonRpcFailure(`${method}: ${error.kind}: ${error.message}`, undefined, error.kind);
+    });
+    return resultOf(answer, id, method);
   };
 }
 
-function resultOf(body: Buffer, asked: number): unknown {
+function resultOf({ status, body }: BoundedResponse, asked: number, method: string): unknown {
+  const failed = (why: string, code?: number) => new JsonRpcFailure(`${method}: ${why}`, code);
+  if (status !== 200) throw failed(`HTTP status ${status}`);
   const answer = jsonIn(body.toString());
-  if (answer === undefined) throw new JsonRpcFailure('the answer is no JSON');
-  if (typeof answer !== 'object' || answer === null) throw new JsonRpcFailure('the answer is no object');
+  if (answer === undefined) throw failed('the answer is no JSON');
+  if (typeof answer !== 'object' || answer === null) throw failed('the answer is no object');
   const { jsonrpc, id, error, result }: Readonly<Record<string, unknown>> = { ...answer };
-  if (jsonrpc !== '2.0') throw new JsonRpcFailure('the answer is not JSON-RPC 2.0');
-  if (id !== asked) throw new JsonRpcFailure('the answer belongs to another question');
-  // Some nodes send `"error": null` beside a result.
-  if (error !== undefined && error !== null) throw failureOf(error);
-  if (result === undefined) throw new JsonRpcFailure('the answer has no result');
-  return result;
-}
-
-/** Leaves out the error's message, which may quote a key from the URL. */
-function failureOf(error: unknown): JsonRpcFailure {
+  if (jsonrpc !== '2.0') throw failed('the answer is not JSON-RPC 2.0');
+  if (id !== asked) throw failed('the answer belongs to another question');
+  // The error's message is left out, since it may quote a key from the URL.
   const { code }: { readonly code?: unknown } = Object(error);
-  return typeof code === 'number'
-    ? new JsonRpcFailure(`error ${code}`, code)
-    : new JsonRpcFailure('error without a code');
+  if (typeof code === 'number') throw failed(`error ${code}`, code);
+  // Some nodes send `"error": null` beside a result.
+  if (error !== undefined && error !== null) throw failed('error without a code');
+  if (result === undefined) throw failed('the answer has no result');
+  return result;
 }
