@@ -1,9 +1,9 @@
 import { undiciClient } from '../../process/packages.ts';
 import { type ClientTls, connectorThrough } from './connect.ts';
-import { CALLER_ABORTED, PendingRequest } from './pending-request.ts';
+import { PendingRequest } from './pending-request.ts';
 import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
-import { type BoundedRequest, type BoundedResponse, parseTarget, RequestFailure } from './request.ts';
+import { type BoundedRequest, type BoundedResponse, parseTarget } from './request.ts';
 
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
@@ -65,9 +65,9 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
         // Loads undici before the timeout of the call starts.
         undiciClient();
         const url = parseTarget(request);
-        const ended = isClosed ? CLIENT_CLOSED : request.signal?.aborted && CALLER_ABORTED;
-        if (ended) throw new RequestFailure('aborted', `${request.method} ${url.origin} failed: ${ended}`);
-        new PendingRequest(request, url, poolOf(url), resolve, reject).start();
+        const call = new PendingRequest(request, url, poolOf(url), resolve, reject);
+        if (isClosed) call.fail('aborted', CLIENT_CLOSED);
+        else call.start();
       }),
     async close() {
       isClosed = true;

@@ -19,9 +19,9 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** How often one request may be sent again. */
 const MOST_REPEATS = 2;
 
-const NOTHING = Buffer.alloc(0);
+const CALLER_ABORTED = 'aborted by the caller';
 
-export const CALLER_ABORTED = 'aborted by the caller';
+const NOTHING = Buffer.alloc(0);
 
 /**
  * One request, from the queue to its outcome. The object itself is undici's dispatch handler and the signal's listener, so that
@@ -74,7 +74,8 @@ export class PendingRequest implements Dispatcher.DispatchHandler {
     };
     this.#timer = setTimeout(failLate, Math.min(timeout, LONGEST_TIMER));
     signal?.addEventListener('abort', this);
-    this.#pool.acquire(this);
+    if (signal?.aborted) this.handleEvent();
+    else this.#pool.acquire(this);
   }
 
   /** Called by the pool: sends the request on `connection`, which no other call uses until this one returns it. */
