@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1240, files: 9 },
   http: { lines: 495, files: 6 },
-  lib: { lines: 1927 },
+  lib: { lines: 1921 },
   'plugins-sdk': { lines: 3133 },
   config: { lines: 2346 },
   service: { lines: 2807 },
