@@ -7,11 +7,12 @@ import { type Release, Semaphore } from '../../lib/bounded/semaphore.ts';
 
 const LONG = 60_000;
 
-function take(semaphore: Semaphore): Release {
-  const release = semaphore.tryAcquire();
+function got(release: Release | undefined): Release {
   assert.ok(release);
   return release;
 }
+
+const take = (semaphore: Semaphore) => got(semaphore.tryAcquire());
 
 /** Lets every promise that can settle now do so. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -19,8 +20,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 describe('Semaphore', () => {
   it('needs no wait when a slot is free, even with a timeout of 0', async () => {
     const semaphore = new Semaphore(1);
-    const release = await semaphore.acquire(0);
-    assert.ok(release);
+    const release = got(await semaphore.acquire(0));
     assert.equal(semaphore.inUse, 1);
     release();
     assert.equal(semaphore.inUse, 0);
@@ -60,11 +60,7 @@ describe('Semaphore', () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     assert.equal(semaphore.waiting, 2);
     release();
-    for (const call of calls) {
-      const slot = await call;
-      assert.ok(slot);
-      slot();
-    }
+    for (const call of calls) got(await call)();
     assert.equal(semaphore.inUse, 0);
   });
 
@@ -73,8 +69,7 @@ describe('Semaphore', () => {
     const release = take(semaphore);
     let served = 0;
     const calls = Array.from({ length: 20_000 }, async () => {
-      const slot = await semaphore.acquire(LONG);
-      assert.ok(slot);
+      const slot = got(await semaphore.acquire(LONG));
       served += 1;
       slot();
     });
