@@ -47,14 +47,14 @@ function isSnakeCase(name: unknown): name is string {
 /** An instrument that has been in force. It keeps its kind and labels until the service ends. */
 interface Exported extends Described {
   /** Passes a measurement to the sink; never throws. Absent without a sink. */
-  measure?: Measure | undefined;
+  readonly measure?: Measure | undefined;
 }
 
 /** An instrument of a set of plugins. */
 interface Meter extends Described {
   readonly plugin: string;
-  readonly initial: Labels[];
-  read: () => number;
+  readonly initial: readonly Labels[];
+  readonly read: () => number;
 }
 
 /** Called when a sink fails, once for each instrument. */
@@ -89,9 +89,8 @@ export class MeterRegistry {
       const instrument = instrumentOf(kind, spec, series);
       const { name } = instrument;
       this.#checkName({ plugin, kind, instrument }, meters.values());
-      const meter: Meter = meters.get(name) ?? { plugin, kind, instrument, initial: [], read };
-      for (const labels of initial) meter.initial.push(labels);
-      meter.read = read;
+      const before = meters.get(name)?.initial ?? [];
+      const meter = { plugin, kind, instrument, initial: [...before, ...initial], read };
       meters.set(name, meter);
       if (isCommitted) this.#export(meter);
       return (labels: Labels, value = 1) => {
@@ -119,7 +118,7 @@ export class MeterRegistry {
   connect(sink: MeterSink): void {
     if (this.#sink === sink) return;
     this.#sink = sink;
-    for (const exported of this.#exported.values()) this.#open(exported);
+    for (const [name, exported] of this.#exported) this.#exported.set(name, this.#opened(exported));
   }
 
   /** Checks an instrument's names. @throws Error when another instrument of the set, or one that has been in force, has one. */
@@ -135,16 +134,15 @@ export class MeterRegistry {
 
   /** Connects an instrument to the exported one of its name, or exports it if there is none. */
   #export({ kind, instrument, initial }: Meter): void {
-    const exported: Exported = this.#exported.get(instrument.name) ?? { kind, instrument };
-    if (!this.#exported.has(instrument.name)) this.#open(exported);
+    const exported = this.#exported.get(instrument.name) ?? this.#opened({ kind, instrument });
     this.#exported.set(instrument.name, exported);
     for (const labels of initial) exported.measure?.(labels, 0);
   }
 
-  #open(exported: Exported): void {
-    const { kind, instrument } = exported;
+  /** Returns an exported instrument that passes its measurements to the sink. */
+  #opened({ kind, instrument }: Described): Exported {
     const sink = this.#sink;
-    if (sink === undefined) return;
+    if (sink === undefined) return { kind, instrument };
     let isFaulty = false;
     const guarded = <T>(work: () => T): T | undefined => {
       try {
@@ -155,10 +153,10 @@ export class MeterRegistry {
         return undefined;
       }
     };
-    exported.measure = guarded((): Measure | undefined => {
+    const measure = guarded((): Measure | undefined => {
       if (kind === 'gauge') return void sink.gauge(instrument, () => this.#inForce.get(instrument.name)?.read() ?? 0);
-      const measure = sink[kind](instrument);
-      return (labels, value) => guarded(() => measure(labels, value));
+      return sink[kind](instrument);
     });
+    return { kind, instrument, measure: measure && ((labels, value) => guarded(() => measure(labels, value))) };
   }
 }
