@@ -1,35 +1,24 @@
-import { resolve } from 'node:path';
 import { parse } from 'dotenv';
 import { type Finding, warningAt } from '../plugins-sdk/define.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { decode, readBounded } from './files.ts';
 
-/** The sources of the variables of a configuration. */
-export interface EnvironmentOptions {
-  /** The folder of `.env`, to which `envFile` may be relative. */
-  readonly cwd: string;
-  /** A file to read instead of `.env`; it must exist. */
-  readonly envFile?: string | undefined;
-  /** The real environment. */
-  readonly env: Environment;
-  /** Called for each line that may not say what its writer meant. */
-  readonly warn?: ((finding: Finding) => void) | undefined;
-}
-
 /**
- * Returns the variables that a configuration may refer to: those of `.env` (if there is such a file) or of `envFile`, overridden
- * by the real environment. Changes nothing in `process.env`.
+ * Returns the variables that a configuration may refer to: those of a file, overridden by the real environment.
  *
+ * @param isOptional whether the file may be missing.
+ * @param warn called for each line that may not say what its writer meant.
  * @throws ConfigErrors naming the file if it cannot be read, or is not UTF-8: a wrongly decoded value would be another one.
  */
-export async function loadEnvironment(options: EnvironmentOptions): Promise<Environment> {
-  const { cwd, envFile, env, warn } = options;
-  const file = resolve(cwd, envFile ?? '.env');
-  const text = decode(await read(file, envFile === undefined), file);
+export async function loadEnvironment(
+  file: string,
+  isOptional: boolean,
+  real: Environment,
+  warn?: (finding: Finding) => void,
+): Promise<Environment> {
+  const text = decode(await read(file, isOptional), file);
   if (warn !== undefined) for (const finding of doubtfulLines(text, file)) warn(finding);
-  const fromFile = parse(text);
-  const real = Object.entries(env).filter(([, value]) => value !== undefined);
-  return Object.fromEntries([...Object.entries(fromFile), ...real]);
+  return { ...parse(text), ...real };
 }
 
 async function read(file: string, optional: boolean): Promise<Buffer> {

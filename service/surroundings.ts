@@ -76,7 +76,7 @@ export async function readEnvironment(
   envFile: string | undefined,
   warn?: (finding: Finding) => void,
 ): Promise<Environment> {
-  const env = await loadEnvironment({ cwd: userDirectory(), envFile, env: { ...process.env }, warn });
+  const env = await loadEnvironment(environmentFile(envFile), envFile === undefined, process.env, warn);
   for (const name of SECRET_VARIABLES) delete process.env[name];
   useProxyVariables(env);
   return env;

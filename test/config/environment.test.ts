@@ -9,7 +9,7 @@ import { folder } from './support.ts';
 test('.env of the directory is read, and the real environment wins', async (t) => {
   const cwd = await folder(t, { '.env': 'A=file\nB="two words"\nEMPTY=\nC=file\n' });
   const before = { ...process.env };
-  assert.deepEqual(await loadEnvironment({ cwd, env: { A: 'real', C: '', D: 'real', E: undefined } }), {
+  assert.deepEqual(await loadEnvironment(join(cwd, '.env'), true, { A: 'real', C: '', D: 'real' }), {
     A: 'real',
     B: 'two words',
     EMPTY: '',
@@ -19,28 +19,17 @@ test('.env of the directory is read, and the real environment wins', async (t) =
   assert.deepEqual({ ...process.env }, before);
 });
 
-test('a variable that is undefined in the real environment does not hide that of the file', async (t) => {
-  const cwd = await folder(t, { '.env': 'A=file\n' });
-  assert.deepEqual(await loadEnvironment({ cwd, env: { A: undefined } }), { A: 'file' });
-});
-
 test('without .env, or with a directory of that name, the real environment is all', async (t) => {
   const cwd = await folder(t);
-  assert.deepEqual(await loadEnvironment({ cwd, env: { A: 'x' } }), { A: 'x' });
+  assert.deepEqual(await loadEnvironment(join(cwd, '.env'), true, { A: 'x' }), { A: 'x' });
   await mkdir(join(cwd, '.env'));
-  assert.deepEqual(await loadEnvironment({ cwd, env: { A: 'x' } }), { A: 'x' });
-});
-
-test('a given file replaces .env and is relative to the directory', async (t) => {
-  const cwd = await folder(t, { '.env': 'A=default\nB=default\n', 'prod.env': 'A=prod\n' });
-  assert.deepEqual(await loadEnvironment({ cwd, envFile: 'prod.env', env: {} }), { A: 'prod' });
-  assert.deepEqual(await loadEnvironment({ cwd: '/', envFile: join(cwd, 'prod.env'), env: {} }), { A: 'prod' });
+  assert.deepEqual(await loadEnvironment(join(cwd, '.env'), true, { A: 'x' }), { A: 'x' });
 });
 
 test('a given file that cannot be read is an error that names it', async (t) => {
   const cwd = await folder(t);
   const fails = (envFile: string, message: string) => {
-    return assert.rejects(loadEnvironment({ cwd, envFile, env: {} }), { name: 'ConfigErrors', message });
+    return assert.rejects(loadEnvironment(join(cwd, envFile), false, {}), { name: 'ConfigErrors', message });
   };
   await fails('none.env', `${cwd}/none.env: file not found`);
   await fails('.', `${cwd}: is a directory, expected a file`);
@@ -52,15 +41,15 @@ test('a file that is not UTF-8 is an error: its values would be others', async (
   for (const bytes of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(text, 'latin1')]) {
     await writeFile(join(cwd, '.env'), bytes);
     const message = `${cwd}/.env: is not UTF-8 text`;
-    await assert.rejects(loadEnvironment({ cwd, env: {} }), { name: 'ConfigErrors', message });
+    await assert.rejects(loadEnvironment(join(cwd, '.env'), true, {}), { name: 'ConfigErrors', message });
   }
   await writeFile(join(cwd, '.env'), `\ufeff${text}`);
-  assert.deepEqual(await loadEnvironment({ cwd, env: {} }), { KEY: 'caf\u00e9' });
+  assert.deepEqual(await loadEnvironment(join(cwd, '.env'), true, {}), { KEY: 'caf\u00e9' });
 });
 
 test('a file cannot replace the prototype of the result', async (t) => {
   const cwd = await folder(t, { '.env': '__proto__=x\nA=1\n' });
-  const env = await loadEnvironment({ cwd, env: {} });
+  const env = await loadEnvironment(join(cwd, '.env'), true, {});
   assert.equal(env.A, '1');
   assert.equal(Object.getPrototypeOf(env), Object.prototype);
 });
@@ -72,11 +61,9 @@ const IGNORED = 'this line is ignored: write NAME=value';
 async function readIn(t: TestContext, text: string) {
   const cwd = await folder(t, { '.env': text });
   const warnings: string[] = [];
-  const env = await loadEnvironment({
-    cwd,
-    env: {},
-    warn: ({ path, message }) => warnings.push(`${path.replace(`${cwd}/.env:`, '')} ${message}`),
-  });
+  const env = await loadEnvironment(join(cwd, '.env'), true, {}, ({ path, message }) =>
+    warnings.push(`${path.replace(`${cwd}/.env:`, '')} ${message}`),
+  );
   return { env, warnings };
 }
 
