@@ -38,10 +38,7 @@ export interface ProcessLog extends Required<ServiceLog> {
 }
 
 /** The destination of a log's lines, each with its line feed. */
-interface LogDestination {
-  write(line: string): void;
-  flush?(): void;
-}
+type LogDestination = Pick<LogSink, 'write'> & Partial<Pick<LogSink, 'flush'>>;
 
 /**
  * Reads the settings from the variables `LOG_LEVEL` (default `info`), `LOG_FORMAT` (default `text`) and `NO_COLOR`. An
