@@ -13,8 +13,6 @@ import { findingLine } from '../findings.ts';
 import { PluginProblem, refuseUnknown } from './plugin-problem.ts';
 import { checkName, isTable } from './simple-plugin.ts';
 
-export { isDefinition, simplePlugin } from './simple-plugin.ts';
-
 /** A schema for each member. */
 type Members<T> = { readonly [M in keyof Required<T>]: TSchema };
 

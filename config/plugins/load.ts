@@ -8,12 +8,12 @@ import { ConfigErrors, type Redact } from '../findings.ts';
 import type { Interpolated } from '../interpolate.ts';
 import { type PluginEntry, PluginEntrySchema } from '../schema/compose.ts';
 import { hasDoubt, leafOf } from '../variables.ts';
-import { checkDefinition, isDefinition, signingWarning, simplePlugin } from './check-definition.ts';
+import { checkDefinition, signingWarning } from './check-definition.ts';
 import { hooksWithKeys, simpleKeys } from './endpoint-keys.ts';
 import { importPlugin, resolveSource } from './import.ts';
 import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { loadedInTime, PluginProblem } from './plugin-problem.ts';
-import { isFactory, type PluginModule } from './simple-plugin.ts';
+import { isDefinition, isFactory, type PluginModule, simplePlugin } from './simple-plugin.ts';
 
 const DEFAULT_BUDGET_MS = 1000;
 const PREFIX = 'builtin:';

@@ -1,6 +1,7 @@
-import { checkDefinition, isDefinition, simplePlugin } from '../../config/plugins/check-definition.ts';
+import { checkDefinition } from '../../config/plugins/check-definition.ts';
 import { missingCounterparts } from '../../config/plugins/counterparts.ts';
 import { hooksWithKeys, simpleKeys } from '../../config/plugins/endpoint-keys.ts';
+import { isDefinition, simplePlugin } from '../../config/plugins/simple-plugin.ts';
 import type { PluginSet } from '../../kernel/registry.ts';
 import { errorText } from '../../lib/text.ts';
 import type { Definition, EndpointKeys } from '../../plugins-sdk/define.ts';
