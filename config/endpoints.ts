@@ -20,7 +20,7 @@ function endpointBlocks({ block, path }: Named): Named[] {
 }
 
 /** Returns the endpoints in a config, each with its API. */
-function endpointsIn(config: unknown): (Named & { readonly api: Named })[] {
+export function endpointsIn(config: unknown): (Named & { readonly api: Named })[] {
   return blocks(Object(config).apis, 'apis').flatMap((api) => endpointBlocks(api).map((each) => ({ ...each, api })));
 }
 

@@ -68,11 +68,10 @@ export interface LoadedConfig {
  * @throws ConfigErrors with all faults, in the order of the file.
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const tree = options.tree ?? (await readConfigFile(options.file));
-  const source = await withMapFiles(interpolate(tree, options.env), dirname(options.file));
-  const { file, builtins, modules, beforePlugin } = options;
+  const { file, tree = await readConfigFile(file) } = options;
+  const source = await withMapFiles(interpolate(tree, options.env), dirname(file));
   const redact = redactor(source.values);
-  const plugins = await loadPlugins({ ...source, file, builtins, modules, beforePlugin, redact });
+  const plugins = await loadPlugins({ ...options, ...source, redact });
   const { schema, findings: collisions } = compose(plugins.definitions);
   const view = viewOf(source, schema, dirname(file));
   const { explained, findings: unidentified, uncertain } = identify(plugins.definitions, view);

@@ -4,6 +4,7 @@ import type { Endpoint, Json } from '../kernel/values.ts';
 import { keccak256, toHex } from '../lib/eth/hex.ts';
 import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
 import { deepFreeze } from '../lib/objects.ts';
+import { validated } from '../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
   type Definition,
@@ -15,7 +16,7 @@ import {
 } from '../plugins-sdk/define.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
-import { draftEndpoints, ownerOf } from './endpoints.ts';
+import { draftEndpoints, endpointsIn, ownerOf } from './endpoints.ts';
 import type { Redact } from './findings.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
 import { fill } from './variables.ts';
@@ -27,7 +28,7 @@ export type View = ReturnType<typeof viewOf>;
 export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
   const references = [...source.references];
   const config = deepFreeze(fill(source, schema));
-  const shapes = explain(schema, config, '');
+  const shapes = explain(schema, config, '', endpointsIn(config).length);
   /** Whether the text at a path is not what the operator meant. */
   const isDoubtful = (path: string): boolean => source.references.get(path)?.doubtful === true;
   const wrongShapes = shapes.filter(({ path }) => !isDoubtful(path));
@@ -39,6 +40,7 @@ export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
       path: (relative: string) => resolve(folder, relative),
     });
   const context = contextOf(config);
+  if (shapes.length === 0) for (const { block, apiBlock } of context.endpoints) validated.add(block).add(apiBlock);
   const isCertain = references.every(([, { doubtful }]) => !doubtful);
   return {
     config,

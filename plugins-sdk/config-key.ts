@@ -19,6 +19,9 @@ export interface ConfigKey<S extends TSchema = TSchema> {
   in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
 }
 
+/** Frozen blocks of configs that fit the schema of all keys together. Their values need no second check. */
+export const validated = new WeakSet<object>();
+
 /**
  * Declares a config key.
  * @param level where the key is: at the top (`root`), under `server` or `settings`, in an API, or in an endpoint.
@@ -28,20 +31,16 @@ export interface ConfigKey<S extends TSchema = TSchema> {
  *   goes into the published JSON Schema.
  */
 export function configKey<S extends TSchema>(level: Level, path: string, schema: S): ConfigKey<S> {
-  const narrow = (value: unknown): Static<S> | undefined => {
-    if (value === undefined) return undefined;
-    if (!Check(schema, value)) throw new Error(`config key ${path} was not validated`);
-    return value as Static<S>;
-  };
-  const steps = path.split('.');
   // A frozen block is part of a config and cannot change, so its value is read once: many plugins read the same keys.
   const known = new WeakMap<object, Static<S> | undefined>();
   const read = (block: unknown): Static<S> | undefined => {
     if (!isRecord(block)) return undefined;
     if (known.has(block)) return known.get(block);
-    const value = narrow(steps.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block));
-    if (Object.isFrozen(block)) known.set(block, value);
-    return value;
+    const value = path.split('.').reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block);
+    const isValid = value === undefined || validated.has(block) || Check(schema, value);
+    if (!isValid) throw new Error(`config key ${path} was not validated`);
+    if (Object.isFrozen(block)) known.set(block, value as Static<S>);
+    return value as Static<S>;
   };
   return {
     level,
