@@ -4,7 +4,7 @@ import type { CallContext, Endpoint, JsonText } from '../../kernel/values.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects.ts';
 import { ContextKey } from '../context-key.ts';
-import type { ErrorContext, HookContext, SignedAnswer } from './contexts.ts';
+import type { SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';
 
 /** Memos as JSON texts, by plugin. An exchange and its forks share a map, so each replaces it instead of changing it. */
@@ -101,20 +101,10 @@ export const { insideOf, keepMemo } = Context;
 // Otherwise plugins would have them, as `context.constructor.insideOf`.
 for (const name of ['insideOf', 'keepMemo']) Reflect.deleteProperty(Context, name);
 
-/** Members that are made on first use. */
-type Lazy = 'signal' | 'memo' | 'answer';
-
 /**
- * Makes a context with the members of one hook. All hooks share one class, since V8 then builds objects in half the time.
- * @param own also the id as sent, for a request that may have matched no endpoint.
- * @param sent the JSON of `answer`.
+ * Makes a context. All hooks share one class, since V8 then builds objects in half the time.
+ * @param own the members of one hook. @param sent the JSON of `answer`.
  */
-export function contextOf<C extends Pick<ErrorContext, 'endpointId'>>(
-  exchange: Exchange,
-  call: CallContext,
-  plugin: string,
-  own: Omit<C, keyof HookContext | Lazy> & Partial<Pick<C, 'endpointId'>>,
-  sent?: JsonText,
-): object {
+export function contextOf(exchange: Exchange, call: CallContext, plugin: string, own: object, sent?: JsonText): object {
   return Object.freeze(Object.assign(new Context(exchange, call, plugin, sent), own));
 }

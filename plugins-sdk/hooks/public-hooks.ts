@@ -1,17 +1,10 @@
 import type { Exchange } from '../../kernel/exchange.ts';
-import type { ArgsOf, ResultOf, StageName } from '../../kernel/stages.ts';
-import type { ApiResponse, CallContext } from '../../kernel/values.ts';
+import type { ArgsOf, Contract, ResultOf } from '../../kernel/stages.ts';
+import type { ApiResponse, JsonText } from '../../kernel/values.ts';
 import { clientIp } from '../context-key.ts';
 import type { ContextStage } from '../stage-functions.ts';
-import { contextOf } from './context.ts';
-import type {
-  AfterApiCallContext,
-  BeforeApiCallContext,
-  BeforeSignContext,
-  ErrorContext,
-  HttpRequestContext,
-  ResponseSentContext,
-} from './contexts.ts';
+import { contextOf, keepMemo } from './context.ts';
+import type { AfterApiCallContext, HookContext, HttpRequestContext, PublicHooks } from './contexts.ts';
 import { takeData, takeParameters, takeRejection, takeResponse } from './results.ts';
 
 function headersFor(exchange: Exchange, hidden: ReadonlySet<string>): HttpRequestContext['headers'] {
@@ -58,48 +51,53 @@ export function responseView(response: ApiResponse): AfterApiCallContext['respon
 }
 
 /** How a public hook's context is made from the stage's arguments, and how the hook's result is read. */
-interface PublicHook<N extends StageName> {
-  /** @param hidden lower-case names of request headers that functions must not see. */
-  context(args: ArgsOf<N>, call: CallContext, hidden: ReadonlySet<string>, plugin: string): object;
+interface PublicHook<N extends ContextStage> {
+  /** Returns the members that the context has beside those of all hooks. @param hidden lower-case names of request headers. */
+  own(args: ArgsOf<N>, hidden: ReadonlySet<string>): Own<Parameters<PublicHooks[N]>[0]>;
+  /** Returns the JSON of the context's `answer`. */
+  answer?(args: ArgsOf<N>): JsonText;
   /** Reads a hook's result; absent at a watch, whose results are ignored. @throws WrongShape */
   accept?(value: unknown, args: ArgsOf<N>, plugin: string): ResultOf<N> | undefined;
 }
 
+/** The id as sent is for a request that may have matched no endpoint. */
+type Own<C> = Omit<C, keyof HookContext | 'answer'> & { readonly endpointId?: string };
+
 /** The public hooks by stage. */
 export const publicHooks: { readonly [N in ContextStage]: PublicHook<N> } = {
   onHttpRequest: {
-    context: ([exchange], call, hidden, plugin) => {
+    own: ([exchange], hidden) => {
       const { parameters } = exchange;
-      const own = { parameters, headers: headersFor(exchange, hidden), ip: clientIp(exchange) };
-      return contextOf<HttpRequestContext>(exchange, call, plugin, own);
+      return { parameters, headers: headersFor(exchange, hidden), ip: clientIp(exchange) };
     },
     accept: (value, _, plugin) => takeRejection(value, plugin),
   },
-  onBeforeApiCall: {
-    context: ([parameters, exchange], call, _, plugin) =>
-      contextOf<BeforeApiCallContext>(exchange, call, plugin, { parameters }),
-    accept: takeParameters,
-  },
+  onBeforeApiCall: { own: ([parameters]) => ({ parameters }), accept: takeParameters },
   onAfterApiCall: {
-    context: ([response, parameters, exchange], call, _, plugin) =>
-      contextOf<AfterApiCallContext>(exchange, call, plugin, { parameters, response: responseView(response) }),
+    own: ([response, parameters]) => ({ parameters, response: responseView(response) }),
     accept: (value, [response]) => takeResponse(value, response),
   },
-  onBeforeSign: {
-    context: ([data, exchange], call, _, plugin) => contextOf<BeforeSignContext>(exchange, call, plugin, { data }),
-    accept: takeData,
-  },
+  onBeforeSign: { own: ([data]) => ({ data }), accept: takeData },
   onResponseSent: {
-    context: ([status, answer, exchange], call, _, plugin) => {
-      const own = { duration: exchange.elapsed(), status };
-      return contextOf<ResponseSentContext>(exchange, call, plugin, own, answer);
-    },
+    own: ([status, , exchange]) => ({ duration: exchange.elapsed(), status }),
+    answer: ([, answer]) => answer,
   },
   onError: {
-    context: ([refusal, id, exchange], call, _, plugin) => {
-      const { stage = 'unknown', status } = refusal;
-      const own = { endpointId: exchange.resolved?.id ?? id, error: new Error(refusal.message), stage, status };
-      return contextOf<ErrorContext>(exchange, call, plugin, own);
+    own: ([{ stage = 'unknown', status, message }, id, { resolved }]) => {
+      return { endpointId: resolved?.id ?? id, error: new Error(message), stage, status };
     },
   },
 };
+
+/** Returns the contract of a public stage. */
+export function hookContract(stage: ContextStage): Contract {
+  const { own, answer, ...reader }: PublicHook<never> = publicHooks[stage];
+  return {
+    context: (args, call, hidden, plugin) => {
+      const members: object = own(args as never, hidden);
+      return contextOf(args[args.length - 1] as Exchange, call, plugin, members, answer?.(args as never));
+    },
+    ended: keepMemo,
+    ...(reader as Pick<Contract, 'accept'>),
+  };
+}

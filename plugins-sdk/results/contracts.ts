@@ -24,12 +24,11 @@ import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { deepFreeze } from '../../lib/objects.ts';
-import { keepMemo } from '../hooks/context.ts';
-import { publicHooks } from '../hooks/public-hooks.ts';
+import { hookContract } from '../hooks/public-hooks.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
-import type { InnerResult } from '../stage-functions.ts';
+import type { ContextStage, InnerResult } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { headersOf, httpResponseOf } from './http-response.ts';
 import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
@@ -194,7 +193,7 @@ export function contractsFor(facts: ServiceFacts): Contracts {
     protect: (response) => void deepFreeze(response.data),
     of: (stage) => {
       const { public: isPublic, returns = '' } = stages[stage];
-      if (isPublic) return { ...(publicHooks as Readonly<Record<string, Contract>>)[stage], ended: keepMemo };
+      if (isPublic) return hookContract(stage as ContextStage);
       const accept = readers[returns];
       const input = (inputs as Readonly<Record<string, Contract['input']>>)[stage];
       return { ...(accept && { accept }), ...(input && { input }) };
