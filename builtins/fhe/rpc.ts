@@ -2,6 +2,7 @@ import { createHttpClient } from '../../lib/http/client/index.ts';
 import { createJsonRpc } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../lib/http/target.ts';
 import { errorText } from '../../lib/text.ts';
+import { deferred } from '../../lib/time.ts';
 
 /** Timeout of one call, in milliseconds. */
 const CALL_TIMEOUT_MS = 10_000;
@@ -20,21 +21,18 @@ export function connectRpc(url: string) {
   const client = createHttpClient({ connections: 2 });
   const rpc = createJsonRpc(client, httpTarget(url), LARGEST);
   const { signal } = new AbortController();
-  let fail: (error: unknown) => void = () => undefined;
-  const failed = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
+  const failed = deferred<never>();
   // Marked as handled: after the connection nothing reads this failure.
-  failed.catch(() => undefined);
+  failed.promise.catch(() => undefined);
   return {
-    failed,
+    failed: failed.promise,
     close: () => client.close(),
     request: async ({ method, params = [] }: { readonly method: string; readonly params?: object }) => {
       try {
         return await rpc(method, params, { timeout: CALL_TIMEOUT_MS, signal });
       } catch (error) {
         const failure = new Error(`settings.fhe.rpcUrl, ${errorText(error)}`);
-        fail(failure);
+        failed.resolve(Promise.reject(failure));
         throw failure;
       }
     },
