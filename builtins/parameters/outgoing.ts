@@ -20,25 +20,18 @@ type Headers = OutgoingRequest['headers'];
  * @param bodyType the media type of a body.
  */
 function compileHeaders(own: Headers, bodyType: string): (parts: RequestParts) => Headers {
-  const named = Object.keys(own).map((name) => name.toLowerCase());
-  const ownCookie = Object.entries(own).find(([name]) => name.toLowerCase() === 'cookie');
   const merge = ({ headers, cookie, body }: Pick<RequestParts, 'headers' | 'cookie' | 'body'>): Headers => {
-    const merged: [string, string][] = [];
-    const seen = new Set(named);
-    const add = (name: string, value: string) => {
-      if (seen.has(name.toLowerCase())) return;
-      seen.add(name.toLowerCase());
-      merged.push([name, value]);
-    };
-    for (const [name, value] of Object.entries(headers)) add(name, value);
-    if (cookie !== undefined) add('cookie', cookie);
-    if (body !== undefined) add('content-type', bodyType);
+    // Of two with one name, in whatever case, the later wins.
+    const merged = new Map<string, readonly [name: string, value: string]>();
+    const add = (name: string, value: string) => merged.set(name.toLowerCase(), [name, value]);
     add('accept', 'application/json');
     add('user-agent', 'signed-data-proxy');
-    merged.push(...Object.entries(own));
+    if (body !== undefined) add('content-type', bodyType);
+    for (const [name, value] of Object.entries({ ...headers, ...own })) add(name, value);
+    const [name, ofApi] = merged.get('cookie') ?? ['cookie'];
     // All cookies are sent in one header, together with those of the API.
-    if (cookie && ownCookie) merged.push([ownCookie[0], [ownCookie[1], cookie].filter(Boolean).join('; ')]);
-    return Object.freeze(Object.fromEntries(merged));
+    if (cookie !== undefined) add(name, [ofApi, cookie].filter(Boolean).join('; '));
+    return Object.freeze(Object.fromEntries(merged.values()));
   };
   const bare = merge({ headers: {}, cookie: undefined, body: undefined });
   const withBody = merge({ headers: {}, cookie: undefined, body: '' });

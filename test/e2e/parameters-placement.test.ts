@@ -194,7 +194,7 @@ describe('parameter placement', async () => {
   it('each kind goes to its own place', async () => {
     const asked = await ask('all', { p: 1, q: 2, 'X-H': 3, c: 4, b: 5 });
     assert.deepEqual([asked.method, asked.path, asked.body], ['PUT', '/all/1?q=2', '{"b":5}']);
-    assert.deepEqual(sent(asked), ['X-H: 3', 'cookie: c=4', 'content-type: application/json']);
+    assert.deepEqual(sent(asked), ['content-type: application/json', 'X-H: 3', 'cookie: c=4']);
   });
 });
 
