@@ -20,48 +20,40 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:
  * @throws Error naming a variable whose value is no HTTP proxy. The value is not shown: it may hold a password.
  */
 export function proxiesIn(variables: Variables) {
-  const byProtocol = new Map<string, HttpProxy>();
-  for (const scheme of ['http', 'https']) {
-    const proxy = proxyOf(variables, `${scheme}_proxy`);
-    if (proxy !== undefined) byProtocol.set(`${scheme}:`, proxy);
-  }
-  const list = variables.no_proxy ?? variables.NO_PROXY ?? '';
-  const exceptions = (list.match(/[^\s,]+/g) ?? []).map(exceptionOf);
+  const proxies: Readonly<Record<string, HttpProxy | undefined>> = {
+    'http:': proxyOf(variables, 'http_proxy'),
+    'https:': proxyOf(variables, 'https_proxy'),
+  };
+  const exceptions = (variables.no_proxy ?? variables.NO_PROXY ?? '').match(/[^\s,]+/g) ?? [];
   return {
     /** Returns the proxy of a request; none for a server on this machine, whatever the variables say. */
     of({ protocol, hostname, port }: URL): HttpProxy | undefined {
-      const proxy = byProtocol.get(protocol);
-      if (proxy === undefined || isLoopback(hostname)) return undefined;
+      if (isLoopback(hostname)) return undefined;
       const name = hostname.replace(/^\[|\]$|\.$/g, '');
       const host = parseAddress(name) ?? name;
-      return exceptions.some((holds) => holds(host, port || DEFAULT_PORTS[protocol])) ? undefined : proxy;
+      const isException = exceptions.some((entry) => covers(entry, host, port || DEFAULT_PORTS[protocol]));
+      return isException ? undefined : proxies[protocol];
     },
     /** Lines for the log, without credentials: one for each protocol that has a proxy. */
-    lines: Array.from(
-      byProtocol,
-      ([protocol, { url, variable }]) => `${protocol}// is asked for through the proxy ${url.origin} (${variable})`,
+    lines: Object.entries(proxies).flatMap(([protocol, proxy]) =>
+      proxy ? `${protocol}// is asked for through the proxy ${proxy.url.origin} (${proxy.variable})` : [],
     ),
   };
 }
 
-/** Checks whether an entry of `no_proxy` covers the server of a request. */
-type Exception = (host: string, port: string | undefined) => boolean;
-
-function exceptionOf(text: string): Exception {
-  if (text === '*') return () => true;
-  if (text.includes('/')) return networkOf(text);
-  const [, bracketed, plain, port] = /^(?:\[(.*)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(text) ?? [];
-  const name = (bracketed ?? plain ?? text).toLowerCase().replace(/^\*?\.|\.$/g, '');
-  const host = parseAddress(name) ?? name;
-  return (asked, askedPort) =>
-    (port === undefined || port === askedPort) && (asked === host || (isIP(asked) === 0 && asked.endsWith(`.${host}`)));
+/** Checks whether an entry of `no_proxy` covers a server. */
+function covers(entry: string, host: string, port: string | undefined): boolean {
+  if (entry === '*') return true;
+  if (entry.includes('/')) return isIP(host) !== 0 && isInNetwork(host, entry);
+  const [, bracketed, plain, ownPort = port] = /^(?:\[(.*)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(entry) ?? [];
+  const name = (bracketed ?? plain ?? entry).toLowerCase().replace(/^\*?\.|\.$/g, '');
+  const own = parseAddress(name) ?? name;
+  return ownPort === port && (host === own || (isIP(host) === 0 && host.endsWith(`.${own}`)));
 }
 
-/** Matches addresses by CIDR notation. Host names are not resolved for it. */
-function networkOf(text: string): Exception {
-  if (!ipaddr.isValidCIDR(text)) return () => false;
-  const ranges = { covered: [ipaddr.parseCIDR(text)] };
-  return (host) => isIP(host) !== 0 && ipaddr.subnetMatch(ipaddr.parse(host), ranges, 'other') === 'covered';
+function isInNetwork(address: string, cidr: string): boolean {
+  const ranges = ipaddr.isValidCIDR(cidr) ? { covered: [ipaddr.parseCIDR(cidr)] } : {};
+  return ipaddr.subnetMatch(ipaddr.parse(address), ranges, 'other') === 'covered';
 }
 
 function proxyOf(variables: Variables, name: string): HttpProxy | undefined {
