@@ -121,20 +121,18 @@ export class Purchases {
   /** Marks a payment as being settled. @throws Refusal if this request has lost its hold, that is unknown, or it is too late. */
   async #begin(purchase: Purchase, isTooLate: () => boolean): Promise<void> {
     const { ticket, payment, life } = purchase;
-    try {
-      if (payment.endsAt <= this.#services.now()) throw refusal(payment.offer, ENDED);
-      if (!(await this.#payments.advance(ticket, 'settling', life))) {
-        // The request that has the payment now may have the identifier as well.
-        purchase.identified = undefined;
-        throw busy(payment.offer);
-      }
-      // Checked last, since the state may have taken long: from here on there is no way back.
-      if (isTooLate()) throw unavailable('too late for a settlement');
-    } catch (error) {
-      this.reports.count('released');
-      await this.#letGo(purchase);
+    if (payment.endsAt <= this.#services.now()) throw refusal(payment.offer, ENDED);
+    const isHolder = await this.#payments.advance(ticket, 'settling', life).catch((error: unknown) => {
       throw refusalOf(error);
+    });
+    if (!isHolder) {
+      // The request that has the payment now may have the identifier as well.
+      purchase.identified = undefined;
+      throw busy(payment.offer);
     }
+    // Checked last, since the state may have taken long: from here on there is no way back.
+    if (isTooLate()) throw unavailable('too late for a settlement');
+    purchase.isSettling = true;
   }
 
   /**
@@ -145,7 +143,6 @@ export class Purchases {
    */
   async settle(purchase: Purchase, isTooLate: () => boolean, keep: () => Promise<void> | undefined): Promise<void> {
     const { payment, exchange, verifier, ticket } = purchase;
-    purchase.isSettling = true;
     // Marked before the facilitator is asked: if the process dies from here on, `payments --reconcile` finds the mark.
     await this.#begin(purchase, isTooLate);
     const fields = { ...factsOf(ticket.about), said: 'the service has ended' };
