@@ -1,4 +1,5 @@
 /** Operators' commands on the payments of any scheme: list, show and release. */
+import { isSameHex } from '../../lib/eth/hex.ts';
 import { errorText } from '../../lib/text.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
 import type { Operation, OperationResult } from '../../plugins-sdk/observe.ts';
@@ -19,7 +20,7 @@ export interface PaymentOperationsOptions {
 
 /** Makes the operations on the payments of one auth type. */
 export function paymentOperations(options: PaymentOperationsOptions): Readonly<Record<string, Operation>> {
-  const { payments, type, cures } = options;
+  const { payments, type, cures, refusal } = options;
   return {
     'payments list': async () =>
       (await payments.open()).map((mark) => ({ ...shown(type, mark), cure: cures[mark.state] ?? '' })),
@@ -31,18 +32,18 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
       }),
     'payments release': async ({ id = '', payer, force }) => {
       const known = await payments.find(id);
+      const meant = known.filter((one) => payer === undefined || isSameHex(one.payer, payer));
       // Payers choose their nonces, so one of the records may be a stranger's with the same nonce.
       const isOneOfSeveral = payer === undefined && known.length > 1;
-      const results: OperationResult[] = [];
-      for (const payment of known) {
-        if (payer !== undefined && payment.payer.toLowerCase() !== payer.toLowerCase()) continue;
-        const done = isOneOfSeveral
-          ? Promise.reject(new Error(`several payments are known by ${id}: for this one add --payer ${payment.payer}`))
-          : release(options, payment, force !== undefined);
+      const results = meant.map(async (payment): Promise<OperationResult> => {
+        const several = `several payments are known by ${id}: for this one add --payer ${payment.payer}`;
+        const refused = isOneOfSeveral ? several : refusal(payment, force !== undefined);
+        if (refused !== undefined) return { ...shown(type, payment), refused };
         // The results of the other payments are still shown.
-        results.push(await done.catch((error) => ({ ...shown(type, payment), refused: errorText(error) })));
-      }
-      return results;
+        const done = await release(options, payment).catch((error: unknown) => ({ refused: errorText(error) }));
+        return { ...shown(type, payment), ...done };
+      });
+      return Promise.all(results);
     },
   };
 }
@@ -50,8 +51,7 @@ export function paymentOperations(options: PaymentOperationsOptions): Readonly<R
 /** Returns a mark as texts, without unknown facts. */
 export function shown(type: string, mark: Mark & { readonly payment?: string }): OperationResult {
   const { since, state } = mark;
-  const known = Object.entries(factsOf(mark)).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return { type, ...Object.fromEntries(known), since: new Date(since).toISOString(), fate: state };
+  return { type, ...factsOf(mark), since: new Date(since).toISOString(), fate: state };
 }
 
 function useOf(mark: Mark): string {
@@ -59,18 +59,13 @@ function useOf(mark: Mark): string {
   return isHeld(mark) ? 'held by a request' : 'used';
 }
 
-/** Releases a payment, so that it can be used again. @throws Error that says why it was not changed. */
-async function release(
-  { payments, log, type, refusal }: PaymentOperationsOptions,
-  payment: Payment,
-  isForced: boolean,
-): Promise<OperationResult> {
-  const why = refusal(payment, isForced);
-  if (why !== undefined) throw new Error(why);
-  if (payment.by === undefined) return { ...shown(type, payment), result: 'it is free already: nothing was changed' };
+/** Releases a payment, so that it can be used again. @returns what came of it, or why it was not changed. */
+async function release({ payments, log, type }: PaymentOperationsOptions, payment: Payment): Promise<OperationResult> {
+  if (payment.by === undefined) return { result: 'it is free already: nothing was changed' };
   const outcome = { state: 'released', refunds: 0, by: undefined } as const;
-  if (!(await payments.replace(payment, outcome, 0))) throw new Error('the payment is used just now: try again');
+  const isReplaced = await payments.replace(payment, outcome, 0);
+  if (!isReplaced) return { refused: 'the payment is used just now: try again' };
   const { since, ...fields } = shown(type, payment);
   log.info('a payment was released by an operator', fields);
-  return { ...shown(type, { ...payment, state: outcome.state }), result: 'it can be used again' };
+  return { fate: outcome.state, result: 'it can be used again' };
 }
