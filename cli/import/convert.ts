@@ -10,7 +10,7 @@ import { keyOf, parametersOf } from './parameters.ts';
 import { type Answer, answerOf, suggestionsOf } from './suggestions.ts';
 import { encoded, summary, unescaped } from './text.ts';
 
-/** An endpoint in the form of the config file. */
+/** An endpoint in the form of the config file, but for the last two members. */
 export interface ImportedEndpoint {
   readonly name: string;
   readonly description?: string;
@@ -18,16 +18,21 @@ export interface ImportedEndpoint {
   readonly method?: string;
   readonly bodyType?: 'form';
   parameters: Record<string, unknown>[];
+  /** The credentials that its requests carry. */
+  readonly schemes: readonly Scheme[];
+  /** Encodings that an operator may choose. */
+  readonly suggestions: readonly Block[];
 }
 
-/** An API in the form of the config file. */
+/** An upstream. Its credentials are those of its endpoints. */
 export interface ImportedApi {
   readonly name: string;
   readonly url: string;
-  headers: Record<string, string>;
-  oauth2?: Block;
-  readonly auth: Block;
   endpoints: ImportedEndpoint[];
+  /** The names of its endpoints, in lower case. */
+  readonly names: Set<string>;
+  /** The headers that its requests carry, by their names in lower case. */
+  sent: ReadonlyMap<string, unknown>;
 }
 
 /** An operator's choices for an import. */
@@ -40,8 +45,6 @@ export interface ImportOptions {
   wants(method: string, path: string, name: string): boolean;
 }
 
-/** The auth for clients: an API that uses the operator's credentials must not be open to everyone. */
-const AUTH = { type: 'apiKey', keys: ['$' + '{CLIENT_KEY}'] };
 const CONFIGURABLE = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 const PRIVATE = /^(?:0\.|10\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[f[cde])/;
 
@@ -49,10 +52,6 @@ const PRIVATE = /^(?:0\.|10\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|
 export class Conversion {
   apis: ImportedApi[] = [];
   leftOut: LeftOut[] = [];
-  /** Encodings that an operator may choose, by endpoint. */
-  readonly suggestions = new Map<ImportedEndpoint, readonly Block[]>();
-  /** The credentials that an endpoint's requests carry. */
-  readonly schemes = new Map<ImportedEndpoint, readonly Scheme[]>();
   /** Further notes for operators. */
   readonly remarks = new Set<string>();
   /** The document's own title. */
@@ -61,9 +60,6 @@ export class Conversion {
   readonly #options: ImportOptions;
   readonly #credentials: Credentials;
   readonly #name: string;
-  readonly #apiNames = new Set<string>();
-  /** The names of endpoints, by the URL of their API. */
-  readonly #endpointNames = new Map<string, Set<string>>();
 
   /** Notes a whole operation, or all of a path. */
   readonly #fail: Note = (at, reason) => this.leftOut.push({ at, reason });
@@ -90,22 +86,20 @@ export class Conversion {
       // An operation without a JSON answer makes no API, whose name another would lack.
       const answer = answerOf(this.#document, operation);
       const api = this.#apiAt(this.#urlOf(operation));
-      // The draft keeps an operation that is left out from adding its credentials to the API.
-      const draft = { ...api, headers: { ...api.headers } };
-      const endpoint = this.#endpoint(operation, name, draft, answer);
-      Object.assign(api, draft).endpoints.push(endpoint);
+      api.endpoints.push(this.#endpoint(operation, name, api, answer));
     });
   }
 
   #endpoint(operation: Operation, name: string, api: ImportedApi, answer: Answer): ImportedEndpoint {
     const { method, path, block } = operation;
     const note = (what: string, reason: string) => this.leftOut.push({ what, at: `${method} ${path}`, reason });
-    const schemes = this.#schemesOf(operation, api, note);
+    const sent = new Map(api.sent);
+    const schemes = this.#schemesOf(operation, sent, note);
     const own = schemes.flatMap(({ parameter }) => (parameter === undefined ? [] : [parameter]));
     const security: Security = {
       hasWay: schemes.length > 0,
       sent: new Set([
-        ...[...sentBy(api).keys()].map((key) => `header ${key}`),
+        ...[...sent.keys()].map((key) => `header ${key}`),
         ...own.map((each) => keyOf({ in: 'query', ...each })),
       ]),
       variable: (key) => this.#credentials.variable(key),
@@ -121,41 +115,43 @@ export class Conversion {
     for (const name of new Set(free.filter((each, i) => free.indexOf(each) < i)))
       note(`parameter "${name}"`, 'is in several places, which all get the same value');
     const description = summary(block.summary, block.description);
-    const endpoint: ImportedEndpoint = {
-      name: unique(name, this.#endpointNames.get(api.url) ?? new Set()),
+    const suggest = () => suggestionsOf(this.#document, answer.schema);
+    // An operation that is left out has thrown by now, and adds no header.
+    api.sent = sent;
+    return {
+      name: unique(name, api.names),
       ...(description === undefined ? {} : { description }),
       path: encoded(path),
       ...(method === 'GET' ? {} : { method }),
       ...(body.isForm ? { bodyType: 'form' } : {}),
       parameters,
+      schemes,
+      suggestions: unlessInexpressible('its answer', false, note, suggest).flat(),
     };
-    this.schemes.set(endpoint, schemes);
-    const suggest = () => suggestionsOf(this.#document, answer.schema);
-    this.suggestions.set(endpoint, unlessInexpressible('its answer', false, note, suggest).flat());
-    return endpoint;
   }
 
   #apiAt(url: string): ImportedApi {
     const known = this.apis.find((each) => each.url === url);
     if (known !== undefined) return known;
-    const api = { name: unique(this.#name, this.#apiNames), url, headers: {}, auth: AUTH, endpoints: [] };
-    this.#endpointNames.set(url, new Set());
+    const number = this.apis.length + 1;
+    const name = number === 1 ? this.#name : `${this.#name}-${number}`;
+    const api = { name, url, endpoints: [], names: new Set<string>(), sent: new Map() };
     this.apis.push(api);
     return api;
   }
 
-  /** Returns an operation's credentials. Those that the API sends for all of its endpoints are added to the API. */
-  #schemesOf({ security }: Operation, api: ImportedApi, note: Note): readonly Scheme[] {
+  /** Returns an operation's credentials. @param sent the headers of its API, to which those of the credentials are added. */
+  #schemesOf({ security }: Operation, sent: Map<string, unknown>, note: Note): readonly Scheme[] {
     const [schemes = []] = unlessInexpressible('its security', false, note, () => this.#credentials.of(security));
     if (schemes.length > 0 && security.length > 1)
       note('its security', 'has several ways, of which the first possible one is taken');
     return schemes.map((scheme) => {
-      if (differs(api, scheme)) {
+      const headers = sentBy(scheme);
+      if (headers.some(([name, value]) => sent.has(name) && sent.get(name) !== value)) {
         note('its security', 'differs from that of other endpoints, whose header is sent');
         return {};
       }
-      if (scheme.oauth2 !== undefined) api.oauth2 ??= scheme.oauth2;
-      Object.assign(api.headers, scheme.headers);
+      for (const [name, value] of headers) sent.set(name, value);
       return scheme;
     });
   }
@@ -186,13 +182,7 @@ export class Conversion {
 }
 
 /** Returns the headers that are sent, with names in lower case. The ID of the client stands for its token of OAuth 2.0. */
-function sentBy({ headers, oauth2 }: Scheme): Map<string, unknown> {
+function sentBy({ headers, oauth2 }: Scheme): (readonly [name: string, value: unknown])[] {
   const all = { ...headers, ...(oauth2 && { authorization: oauth2.clientId }) };
-  return new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-/** Returns whether an API already sends another value in a header of this scheme. */
-function differs(api: ImportedApi, scheme: Scheme): boolean {
-  const before = sentBy(api);
-  return [...sentBy(scheme)].some(([name, value]) => before.has(name) && before.get(name) !== value);
+  return Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]);
 }

@@ -5,7 +5,7 @@ import { unique, variableOf, wordsOf } from './names.ts';
 /** The credentials of a request, as a config sends them. */
 export interface Scheme {
   /** Headers of the API. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Record<string, string>;
   /** The API's `oauth2` block: the service gets the token by itself. */
   readonly oauth2?: Block;
   /** A parameter of each endpoint. */

@@ -3,8 +3,9 @@ import { loadConfig } from '../../config/load.ts';
 import type { Tree } from '../../config/yaml.ts';
 import type { Finding } from '../../plugins-sdk/define.ts';
 import { definitions } from '../../service/index.ts';
-import { Conversion, type ImportedApi, type ImportOptions } from './convert.ts';
+import { Conversion, type ImportOptions } from './convert.ts';
 import { unescaped } from './text.ts';
+import { apiBlock } from './write.ts';
 
 /**
  * Converts an OpenAPI document into a config that the service can start with. The environment and files have no influence.
@@ -14,22 +15,14 @@ export async function importDocument(tree: Tree, options: ImportOptions): Promis
   const imported = new Conversion(tree, options);
   const ofDocument = tree.swagger === undefined ? 'servers[0].url' : 'basePath';
   await repair(imported, options.url === undefined ? ofDocument : '--url');
-  for (const api of imported.apis) keepUsed(api, imported);
+  const used = imported.apis.flatMap(({ endpoints }) => endpoints).flatMap(({ schemes }) => schemes);
+  for (const { remark } of used) if (remark !== undefined) imported.remarks.add(remark);
   imported.leftOut = imported.leftOut.map(({ what, at, reason }) => ({
     what: what && unescaped(what),
     at: unescaped(at),
     reason: unescaped(reason),
   }));
   return imported;
-}
-
-/** Removes credentials that only removed endpoints needed, and collects the notes on the others. */
-function keepUsed(api: ImportedApi, { schemes, remarks }: Conversion): void {
-  const used = api.endpoints.flatMap((endpoint) => schemes.get(endpoint) ?? []);
-  const names = used.flatMap(({ headers = {} }) => Object.keys(headers));
-  api.headers = Object.fromEntries(Object.entries(api.headers).filter(([name]) => names.includes(name)));
-  if (used.every(({ oauth2 }) => oauth2 === undefined)) delete api.oauth2;
-  for (const { remark } of used) if (remark !== undefined) remarks.add(remark);
 }
 
 /** The most rounds of checks. Each removes at least one part, mostly all faulty ones. */
@@ -44,7 +37,7 @@ async function repair(imported: Conversion, source: string): Promise<void> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
     imported.apis = imported.apis.filter(({ endpoints }) => endpoints.length > 0);
     const { apis } = imported;
-    const errors = apis.length === 0 ? [] : await errorsIn({ version: '1.0', apis });
+    const errors = apis.length === 0 ? [] : await errorsIn({ version: '1.0', apis: apis.map(apiBlock) });
     if (errors.length === 0) return;
     const removed = new Set<object>();
     for (const error of errors) remove(imported, error, removed, source);
@@ -67,7 +60,8 @@ function remove({ apis, leftOut }: Conversion, { path, message }: Finding, remov
   if (api === undefined) throw new Error(`${path}: ${message}`);
   const endpoint = e === undefined ? undefined : api.endpoints[Number(e)];
   const parameter = p === undefined ? undefined : endpoint?.parameters[Number(p)];
-  const header = Object.keys(api.headers).find((name) => path === `apis[${a}].headers.${name}`);
+  const sent = api.endpoints.flatMap(({ schemes }) => schemes.map(({ headers = {} }) => headers));
+  const header = sent.flatMap((headers) => Object.keys(headers)).find((name) => path === `apis[${a}].headers.${name}`);
   const at = endpoint === undefined ? api.name : `${endpoint.method ?? 'GET'} ${endpoint.path}`;
   const leave = (what?: string) => leftOut.push({ what, at, reason: message });
   if (parameter !== undefined && key === 'schema') {
@@ -78,7 +72,7 @@ function remove({ apis, leftOut }: Conversion, { path, message }: Finding, remov
     removed.add(parameter);
   } else if (endpoint === undefined && header !== undefined) {
     leave(`header "${header}" of the API ${api.name}`);
-    delete api.headers[header];
+    for (const headers of sent) delete headers[header];
   } else {
     leave(endpoint === undefined && key === 'url' ? source : undefined);
     removed.add(endpoint ?? api);

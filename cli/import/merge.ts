@@ -1,7 +1,7 @@
 import { isMap, isSeq, parseDocument, type Tags, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { Conversion, ImportedApi, ImportedEndpoint } from './convert.ts';
 import { PREFIX } from './names.ts';
-import { apiNode, endpointNode, variablesIn, yamlText } from './write.ts';
+import { apiBlock, apiNode, endpointNode, variablesIn, yamlText } from './write.ts';
 
 /**
  * Adds the parts of an import that a config lacks. Values, their order and comments stay; the layout is the YAML library's.
@@ -29,7 +29,7 @@ export function merge(text: string, imported: Conversion) {
     if (known === undefined) apis.add(block);
     const endpoints = listOf(block.get('endpoints'), `endpoints of ${block.get('name')}`);
     const missing = withoutKnown(endpoints, api.endpoints);
-    for (const endpoint of missing) endpoints.add(endpointNode(document, endpoint, imported));
+    for (const endpoint of missing) endpoints.add(endpointNode(document, endpoint));
     added += missing.length;
   }
   return { text: added === 0 ? text : yamlText(document), added, kept };
@@ -64,7 +64,7 @@ function withoutKnown(list: YAMLSeq, endpoints: readonly ImportedEndpoint[]): Im
 function differences(block: YAMLMap, api: ImportedApi): string[] {
   const headers = block.get('headers');
   const has = Object.keys(isMap(headers) ? headers.toJSON() : {}).map((name) => name.toLowerCase());
-  return Object.keys(api.headers)
+  return Object.keys(apiBlock(api).headers ?? {})
     .filter((name) => !has.includes(name.toLowerCase()))
     .map((name) => `the API ${block.get('name')} has no header ${name}, which the document asks for`);
 }
@@ -72,7 +72,7 @@ function differences(block: YAMLMap, api: ImportedApi): string[] {
 /** Returns notes on variables that are already in the file: names come from titles, so two documents may share them. */
 function sharedSecrets(api: ImportedApi, text: string): string[] {
   const known = variablesIn(text);
-  return variablesIn(JSON.stringify(api))
+  return variablesIn(JSON.stringify(apiBlock(api)))
     .filter((variable) => variable.startsWith(PREFIX) && known.includes(variable))
     .map(
       (variable) => `${variable} is in the file already, and would go to ${api.url}, too: rename it where it must not`,
