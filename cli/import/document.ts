@@ -1,7 +1,7 @@
 import querystring from 'node:querystring';
 import { isRecord } from '../../plugins-sdk/schema/path.ts';
 import { Inexpressible, type Note, unlessInexpressible } from './left-out.ts';
-import { literal, literals, unescaped } from './text.ts';
+import { literal, unescaped } from './text.ts';
 
 /** A mapping of a document. */
 export type Block = Readonly<Record<string, unknown>>;
@@ -33,7 +33,8 @@ export class ApiDocument {
   /** @throws Error for a document of another kind. */
   constructor(root: Block) {
     checkVersion(root);
-    this.root = Object(literals(root));
+    // Keys are escaped, too: they become values of a config.
+    this.root = JSON.parse(literal(JSON.stringify(root)));
   }
 
   get isSwagger(): boolean {

@@ -17,11 +17,7 @@ export async function importDocument(tree: Tree, options: ImportOptions): Promis
   await repair(imported, options.url === undefined ? ofDocument : '--url');
   const used = imported.apis.flatMap(({ endpoints }) => endpoints).flatMap(({ schemes }) => schemes);
   for (const { remark } of used) if (remark !== undefined) imported.remarks.add(remark);
-  imported.leftOut = imported.leftOut.map(({ what, at, reason }) => ({
-    what: what && unescaped(what),
-    at: unescaped(at),
-    reason: unescaped(reason),
-  }));
+  imported.leftOut = JSON.parse(unescaped(JSON.stringify(imported.leftOut)));
   return imported;
 }
 

@@ -1,5 +1,3 @@
-import { isRecord } from '../../plugins-sdk/schema/path.ts';
-
 /** The most characters of a description. */
 const LONGEST_DESCRIPTION = 100;
 
@@ -16,14 +14,6 @@ export function literal(text: string): string {
 /** Returns an escaped text as the document has it, for all but a config. */
 export function unescaped(text: string): string {
   return text.replaceAll('$${', () => '${');
-}
-
-/** Escapes all texts of a value, keys too, since keys of a document become values of a config. */
-export function literals(value: unknown): unknown {
-  if (typeof value === 'string') return literal(value);
-  if (Array.isArray(value)) return value.map(literals);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [literal(key), literals(member)]));
 }
 
 /** Matches text that looks like a key or token: long words of letters and digits, and words after `Bearer` or `key=`. */
