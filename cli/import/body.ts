@@ -23,7 +23,7 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
   for (const choice of ['oneOf', 'anyOf'])
     if (parts.some((part) => part[choice] !== undefined)) note('the body', `what it has by "${choice}" is left out`);
   const required = new Set(parts.flatMap((part) => listOf(part.required)));
-  const hidden = new Set(parts.flatMap((part) => readOnlyIn(document, part)));
+  const hidden = new Set(readOnlyIn(document, schema));
   const members = new Map<string, unknown>();
   // A member of the object itself wins over one of its parts.
   for (const { properties } of parts)

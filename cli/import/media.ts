@@ -1,6 +1,6 @@
 import type { ApiDocument, Block } from './document.ts';
 import type { Note } from './left-out.ts';
-import { valuesOf } from './schema.ts';
+import { partsOf } from './schema.ts';
 
 /** Returns whether a media type is JSON, or may be. */
 export function isJson(type: string): boolean {
@@ -45,7 +45,9 @@ export function jsonChoiceOf(document: ApiDocument, parameter: Block, schema: Bl
     .replace(/[^a-z]/g, '');
   const isFormat = (place === 'body' ? BODY_NAME : NAME).test(plain) && !OTHER.test(plain);
   if (!isFormat || FILTER.test(String(description ?? ''))) return undefined;
-  const values = valuesOf(document, schema).filter((value): value is string => typeof value === 'string');
+  const parts = partsOf(document, schema, ['items', 'allOf', 'anyOf', 'oneOf']);
+  const choices = parts.flatMap((part) => part.enum ?? part.const ?? []);
+  const values = choices.filter((value) => typeof value === 'string');
   return (
     values.find((value) => /^\.?json$/i.test(value)) ?? values.find((value) => isJson(value) && !value.includes('*'))
   );

@@ -136,22 +136,13 @@ function untypedChoices(choice: unknown): unknown[] {
   return json === JSON.stringify(choice) ? [choice] : [JSON.parse(json), choice];
 }
 
-/** Returns the values that a schema, its parts or its items list. */
-export function valuesOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): readonly unknown[] {
-  if (Array.isArray(schema.enum)) return schema.enum;
-  if (schema.const !== undefined) return [schema.const];
-  if (seen.has(schema)) return [];
-  seen.add(schema);
-  const { items, allOf, anyOf, oneOf } = schema;
-  const parts = [items, ...[allOf, anyOf, oneOf].flatMap(listOf)];
-  return parts.flatMap((part) => (part === undefined ? [] : valuesOf(document, document.block(part), seen)));
-}
-
-/** Returns a schema and the schemas of its `allOf`, each once. */
-export function partsOf(document: ApiDocument, schema: Block, seen = new Set<Block>()): Block[] {
-  if (seen.has(schema)) return [];
-  seen.add(schema);
-  return [schema, ...listOf(schema.allOf).flatMap((part) => partsOf(document, document.block(part), seen))];
+/** Returns a schema and the schemas in it under some keywords, each once. */
+export function partsOf(document: ApiDocument, schema: Block, keywords: readonly string[] = ['allOf']): Block[] {
+  const parts = new Set([schema]);
+  // The loop also visits parts that are added while it runs.
+  for (const part of parts)
+    for (const inner of keywords.flatMap((keyword) => part[keyword] ?? [])) parts.add(document.block(inner));
+  return [...parts];
 }
 
 /** Returns an object's read-only members, which only the upstream sets and no request has. */
