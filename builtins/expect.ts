@@ -11,7 +11,7 @@ import {
 } from '../plugins-sdk/index.ts';
 import type { DescribedOperation } from '../plugins-sdk/openapi.ts';
 import { expectKey, type Fresh } from './shared/expect-key.ts';
-import { type CompiledPath, type Match, PathError } from './shared/json-path/index.ts';
+import { type CompiledPath, PathError } from './shared/json-path/index.ts';
 import { operatorPaths } from './shared/json-path/operator-paths.ts';
 import { Placeholders } from './shared/json-path/placeholders.ts';
 import { parameterSchema } from './shared/parameter-schema.ts';
@@ -65,22 +65,19 @@ function classOfMissing(endpoint: Configured, path: string): Class {
 function freshness(endpoint: Endpoint, { path, maxAge, unit }: Fresh, now: () => number): Expectation {
   const { first } = pathTo(path, endpoint);
   const failureClass = classOfMissing(endpoint, path);
-  const search: (...given: Parameters<Expectation>) => Match | undefined = (answer, { pathValues }) => {
+  return (answer, { pathValues }) => {
     try {
-      return first(answer.data, undefined, pathValues);
+      const found = first(answer.data, undefined, pathValues);
+      const { status: upstreamStatus } = answer;
+      if (found === undefined)
+        throw new Refusal(502, missing(path), { failureClass, upstreamStatus, fault: failureClass === 'unexpected' });
+      const age = now() - timeOf(found.value, unit);
+      if (Number.isNaN(age)) throw unexpected(`${path} is no time in ${unit ?? 's'}`, answer);
+      if (age > maxAge) throw unexpected(`${path} is more than ${maxAge} ms ago`, answer);
+      if (age < -maxAge) throw unexpected(`${path} is more than ${maxAge} ms ahead`, answer);
     } catch (cause) {
       throw cause instanceof PathError ? unexpected(`${path} ${cause.message}`, answer, failureClass) : cause;
     }
-  };
-  return (answer, request) => {
-    const found = search(answer, request);
-    const { status: upstreamStatus } = answer;
-    if (found === undefined)
-      throw new Refusal(502, missing(path), { failureClass, upstreamStatus, fault: failureClass === 'unexpected' });
-    const age = now() - timeOf(found.value, unit);
-    if (Number.isNaN(age)) throw unexpected(`${path} is no time in ${unit ?? 's'}`, answer);
-    if (age > maxAge) throw unexpected(`${path} is more than ${maxAge} ms ago`, answer);
-    if (age < -maxAge) throw unexpected(`${path} is more than ${maxAge} ms ahead`, answer);
   };
 }
 
