@@ -2,9 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { MAY_BE_INEXACT, markedMembers, parseMarked } from '../../lib/json/numbers.ts';
+import { isFiniteJson, MAY_BE_INEXACT, markedMembers, parseMarked } from '../../lib/json/numbers.ts';
 import { isDeeperThan } from '../../lib/json/read.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
+import { deepFreeze } from '../../lib/objects.ts';
 import { strictKey } from '../../plugins-sdk/config.ts';
 import { definePlugin, type Parameters, perEndpoint, rawBody, writtenParameters } from '../../plugins-sdk/index.ts';
 import { responses } from './openapi.ts';
@@ -46,7 +47,9 @@ function read(bytes: Buffer) {
   if (!isRecord(body)) throw refusals.bodyNotObject();
   const { parameters = {} } = body;
   if (!isRecord(parameters)) throw refusals.parametersNotObject();
-  const given = frozen(parameters as Parameters);
+  // No double holds a number such as 1e999: it could not be sent upstream.
+  if (!isFiniteJson(parameters as Parameters)) throw refusals.invalidJson();
+  const given = deepFreeze(parameters as Parameters);
   const written = MAY_BE_INEXACT.test(text) ? writtenIn(text) : undefined;
   return { parameters: given, hasParameters: Object.hasOwn(body, 'parameters'), written };
 }
@@ -55,15 +58,7 @@ function read(bytes: Buffer) {
 function writtenIn(text: string): Parameters | undefined {
   const { parameters = {} } = parseMarked(text) as { readonly parameters?: Parameters };
   const written = markedMembers(parameters);
-  return Object.keys(written).length > 0 ? frozen(written) : undefined;
-}
-
-/** Freezes a value deeply. It refuses a number such as 1e999, which no double holds: it could not be sent upstream. */
-function frozen<T>(value: T): T {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw refusals.invalidJson();
-  if (typeof value !== 'object' || value === null) return value;
-  for (const member of Object.values(value)) frozen(member);
-  return Object.freeze(value);
+  return Object.keys(written).length > 0 ? deepFreeze(written) : undefined;
 }
 
 /** Most bodies that are remembered, and most characters of one. */
