@@ -5,7 +5,7 @@ import {
   keys,
   strictKey,
 } from '../../plugins-sdk/config.ts';
-import { definePlugin, type Json, perEndpoint } from '../../plugins-sdk/index.ts';
+import { definePlugin, type Json, type Parameters, perEndpoint } from '../../plugins-sdk/index.ts';
 import { warnOnce } from '../shared/warn-once.ts';
 import { asWritten } from '../shared/written-parameters.ts';
 import { bodyType, withForm } from './body.ts';
@@ -19,17 +19,16 @@ function identityOf(endpoint: EndpointDraft, context: CheckContext): Json {
   return [...withForm(endpoint, declaredParameters(endpoint, context))]
     .sort((a, b) => compare(a.name, b.name) || compare(a.in, b.in))
     .map(({ name, in: place, required, secret, fixed, default: fallback, map, style, nested, form }) => ({
-      name,
-      in: place,
-      required,
-      secret,
-      ...(fixed === undefined || secret ? {} : { fixed }),
-      ...(fallback === undefined || secret ? {} : { default: fallback }),
-      ...(map === undefined || secret ? {} : { map }),
-      ...(style === undefined ? {} : { style }),
-      ...(nested ? { nested } : {}),
-      ...(form ? { form } : {}),
+      ...{ name, in: place, required, secret },
+      ...(!secret && given({ fixed, default: fallback, map })),
+      ...given({ style, nested: nested || undefined, form }),
     }));
+}
+
+function given(members: Readonly<Record<string, Json | undefined>>): Parameters {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
 }
 
 const NESTED =
