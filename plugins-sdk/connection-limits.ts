@@ -23,54 +23,45 @@ export function limitConnections(
   limits: () => ConnectionLimits,
   refused: (limit: ConnectionLimit) => void,
 ): void {
-  const all = new Group();
+  const all = newGroup();
   const byAddress = new Map<string, Group>();
   server.prependListener('connection', (socket: Socket) => {
     // A server emits `connection` again for a socket that it takes back after an upgrade.
     if (all.sockets.has(socket)) return;
     const key = clientKey(socket.remoteAddress ?? '');
-    const ofAddress = byAddress.get(key) ?? new Group();
+    const ofAddress = byAddress.get(key) ?? newGroup();
     const { max, perAddress } = limits();
     const reached = ofAddress.sockets.size >= perAddress ? 'perAddress' : all.sockets.size >= max ? 'max' : undefined;
     if (reached !== undefined) {
       refused(reached);
-      const silent = (reached === 'max' ? all : ofAddress).firstSilent();
+      const silent = firstOf(reached === 'max' ? all.silent : ofAddress.silent);
       (silent ?? socket).destroy();
       if (silent === undefined) return;
     }
-    all.add(socket);
-    ofAddress.add(socket);
+    const sets = [all.sockets, all.silent, ofAddress.sockets, ofAddress.silent];
+    for (const set of sets) set.add(socket);
     byAddress.set(key, ofAddress);
     socket.once('close', () => {
-      all.delete(socket);
-      ofAddress.delete(socket);
+      for (const set of sets) set.delete(socket);
       if (ofAddress.sockets.size === 0) byAddress.delete(key);
     });
   });
 }
 
 /** Connections that share a limit. */
-class Group {
-  readonly sockets = new Set<Socket>();
+interface Group {
+  readonly sockets: Set<Socket>;
   /** Connections that had sent nothing when last checked, oldest first. */
-  readonly #silent = new Set<Socket>();
+  readonly silent: Set<Socket>;
+}
 
-  add(socket: Socket): void {
-    this.sockets.add(socket);
-    this.#silent.add(socket);
-  }
+const newGroup = (): Group => ({ sockets: new Set(), silent: new Set() });
 
-  delete(socket: Socket): void {
-    this.sockets.delete(socket);
-    this.#silent.delete(socket);
+/** Returns the oldest connection that has sent nothing. One that has sent something is never checked again. */
+function firstOf(silent: Set<Socket>): Socket | undefined {
+  for (const socket of silent) {
+    if (socket.bytesRead === 0 && !socket.destroyed) return socket;
+    silent.delete(socket);
   }
-
-  /** Returns the oldest connection that has sent nothing. One that has sent something is never checked again. */
-  firstSilent(): Socket | undefined {
-    for (const socket of this.#silent) {
-      if (socket.bytesRead === 0 && !socket.destroyed) return socket;
-      this.#silent.delete(socket);
-    }
-    return undefined;
-  }
+  return undefined;
 }
