@@ -43,7 +43,8 @@ class SignedJson extends JsonText implements Response {
   static of({ node, endpointId, timestamp, field, value, signature, extra, proof }: Shown): SignedResponse {
     if (Object.hasOwn(extra ?? {}, field)) throw new TypeError(`two members of an answer are named ${field}`);
     const shown = JsonText.is(value) ? value : JsonText.stringify(value);
-    const further = extra === undefined ? '' : `,${JSON.stringify(extra).slice(1, -1)}`;
+    const members = extra === undefined ? '' : JSON.stringify(extra).slice(1, -1);
+    const further = members === '' ? '' : `,${members}`;
     const tail = proof === undefined ? further : `${further},"proof":${JSON.stringify(proof)}`;
     return new SignedJson(
       `{"node":"${node}","endpointId":"${endpointId}","timestamp":${timestamp},` +

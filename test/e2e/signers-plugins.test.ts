@@ -34,7 +34,7 @@ describe('a plugin that provides sign', { concurrency: 4 }, async () => {
   }
 
   it('has its answers shown as its own', async (t) => {
-    const { status, body } = await ask(t, '{ node: by.address, signature: await by.signMessage(digest) }');
+    const { status, body } = await ask(t, '{ node: by.address, signature: await by.signMessage(digest), extra: {} }');
     assert.equal(status, 200);
     assert.equal(body.node, SECOND.address);
   });
