@@ -12,14 +12,11 @@ const STATEMENT = ['name', 'shown', 'typed'];
  */
 export function statementsIn(value: unknown, [before]: readonly unknown[]): readonly AttachedStatement[] {
   ensure(Array.isArray(value), 'it must be a list of statements');
-  const known: ReadonlySet<unknown> = new Set(before as readonly AttachedStatement[]);
+  const known = before as readonly AttachedStatement[];
   // A plugin's array may have its own `map`.
-  const statements = Array.from(value, (one) => (known.has(one) ? (one as AttachedStatement) : statementOf(one)));
-  const kept: ReadonlySet<unknown> = new Set(statements);
-  ensure(
-    [...known].every((one) => kept.has(one)),
-    'the statements that were there before must stay',
-  );
+  const statements = Array.from(value, (one) => (known.includes(one) ? (one as AttachedStatement) : statementOf(one)));
+  const isKept = known.every((one) => statements.includes(one));
+  ensure(isKept, 'the statements that were there before must stay');
   const names = new Set(statements.map(({ name }) => name));
   ensure(names.size === statements.length, 'two statements have one name');
   return Object.freeze(statements);
