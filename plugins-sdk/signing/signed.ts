@@ -28,13 +28,12 @@ export function requireSigned({ node, signature, statements = [], extra }: Signe
   requireBy(node, signature, answer);
   for (const [index, { typed }] of asked.entries()) requireBy(node, statements[index], typed as Statement);
   const { signatures } = extra ?? {};
-  for (const entry of Array.isArray(signatures) ? signatures : []) {
-    requireBy(entry.node, entry.signature, answer);
-    for (const [name, other] of Object.entries(entry)) {
-      if (name === 'node' || name === 'signature') continue;
+  for (const { node: other, signature: own, ...further } of Array.isArray(signatures) ? signatures : []) {
+    requireBy(other, own, answer);
+    for (const [name, stated] of Object.entries(further)) {
       const found = asked.find((one) => listedAs(one.name) === name);
       if (found === undefined) throw refusal(`"${name}" is of no statement of this answer`);
-      requireBy(entry.node, other, found.typed as Statement);
+      requireBy(other, stated, found.typed as Statement);
     }
   }
 }
