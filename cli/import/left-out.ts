@@ -33,16 +33,14 @@ const NAMED = 3;
 
 /** Returns a line for each part and reason, with its first places. */
 export function leftOutLines(list: readonly LeftOut[]): string[] {
-  const groups = new Map<string, LeftOut[]>();
-  for (const each of list) {
-    const key = JSON.stringify(each.what === undefined ? [each.at, each.reason] : [each.what, each.reason]);
-    groups.set(key, [...(groups.get(key) ?? []), each]);
+  const placesOf = new Map<string, Set<string>>();
+  for (const { what, at, reason } of list) {
+    const line = `${what ?? at}: ${reason}`;
+    const places = placesOf.get(line) ?? new Set();
+    placesOf.set(line, what === undefined ? places : places.add(at));
   }
-  return [...groups.values()].map((group) => {
-    const [{ what, at, reason } = { at: '', reason: '' }] = group;
-    if (what === undefined) return `${at}: ${reason}`;
-    const places = [...new Set(group.map((each) => each.at))];
-    const more = places.length > NAMED ? ` and ${places.length - NAMED} more` : '';
-    return `${what}: ${reason} (${places.slice(0, NAMED).join(', ')}${more})`;
+  return [...placesOf].map(([line, places]) => {
+    const more = places.size > NAMED ? ` and ${places.size - NAMED} more` : '';
+    return places.size === 0 ? line : `${line} (${[...places].slice(0, NAMED).join(', ')}${more})`;
   });
 }
