@@ -28,13 +28,12 @@ const METHODS = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'pat
  */
 export class ApiDocument {
   readonly root: Block;
-  readonly #merged = new WeakMap<Block, Block>();
 
   /** @throws Error for a document of another kind. */
   constructor(root: Block) {
     checkVersion(root);
     // Keys are escaped, too: they become values of a config.
-    this.root = JSON.parse(literal(JSON.stringify(root)));
+    this.root = JSON.parse(literal(JSON.stringify(root)), withMerged);
   }
 
   get isSwagger(): boolean {
@@ -66,17 +65,7 @@ export class ApiDocument {
   /** Returns a mapping, or the one that a reference names; an empty one for any other value. @throws Inexpressible */
   block(value: unknown): Block {
     const found = this.follow(value);
-    if (!isRecord(found)) return {};
-    if (!('<<' in found)) return found;
-    const merged = this.#merged.get(found) ?? this.#merge(found);
-    this.#merged.set(found, merged);
-    return merged;
-  }
-
-  /** Adds the members under the merge key `<<`, which is of YAML 1.1 but common in documents. The first mapping wins. */
-  #merge({ '<<': others, ...own }: Block): Block {
-    const blocks = [others].flat().map((other) => this.block(other));
-    return Object.assign({}, ...blocks.toReversed(), own);
+    return isRecord(found) ? found : {};
   }
 
   /** Returns all operations in the document's order. @param fail notes the paths that cannot be read. */
@@ -115,6 +104,13 @@ export class ApiDocument {
     const server = host.includes('://') ? host : `${scheme}://${host}`;
     return [`${server.replace(/\/$/, '')}/${path.replace(/^\/+/, '')}`];
   }
+}
+
+/** Adds the members under the merge key `<<`, which is of YAML 1.1 but common in documents. The first mapping wins. */
+function withMerged(_key: string, value: unknown): unknown {
+  if (!isRecord(value) || !('<<' in value)) return value;
+  const { '<<': others, ...own } = value;
+  return Object.assign({}, ...[others].flat().filter(isRecord).toReversed(), own);
 }
 
 /** Checks the version. @throws Error for a version that is not supported, and for any other document. */
