@@ -48,9 +48,9 @@ async function naming<T>(place: string | undefined, work: () => Promise<T>): Pro
 
 /** Imports a document, and prints the parts that are left out. @throws Error when nothing can be imported. */
 async function imports(given: Given, source: string): Promise<Conversion> {
+  const options = optionsOf(given, source);
   const name = nameOfSource(source);
   const tree = await naming(name, () => readDocument(isUrl(source) ? source : userPath(source)));
-  const options = optionsOf(given, source);
   const imported = await naming(name, () => importDocument(tree, options));
   const lines = leftOutLines(imported.leftOut);
   if (!given.flag('json')) await complain('left out', lines);
