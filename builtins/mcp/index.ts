@@ -1,6 +1,6 @@
 import { definePlugin, type Route } from '../../plugins-sdk/index.ts';
 import { openApiPart } from './openapi.ts';
-import type { openMcp } from './serve.ts';
+import { openMcp } from './serve.ts';
 import { checkMcp, mcpKey, settingsIn } from './settings.ts';
 
 /** The most bytes of a message, as of a request to an endpoint. */
@@ -27,7 +27,7 @@ export const mcp = definePlugin({
     };
     return {
       start: async () => {
-        answer = await (await import('./serve.ts')).openMcp(services, settings);
+        answer = await openMcp(services, settings);
       },
       routes: [messages],
     };

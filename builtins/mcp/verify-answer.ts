@@ -1,6 +1,6 @@
-import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
+import type { Tool } from '@modelcontextprotocol/server';
 import { recoverAddress } from '../../lib/eth/eip191.ts';
-import { type Recover, verifyResponse } from '../../verify/response.ts';
+import type { Recover } from '../../verify/response.ts';
 import { VERIFY_TOOL } from './settings.ts';
 
 /** The most signatures of an answer, each of which costs a recovery. The service's answers have two during a key rotation. */
@@ -38,16 +38,17 @@ export const verifyTool: Tool = {
 };
 
 /** Verifies an answer for the tool. @param own the expected signer if the call names none. */
-export function verifyAnswer(own: string, { answer, signer = own }: Readonly<Record<string, unknown>>): CallToolResult {
-  const verdict = verdictOn(answer, String(signer));
-  return { content: [{ type: 'text', text: JSON.stringify(verdict) }], structuredContent: verdict };
+export async function verifyAnswer(own: string, { answer, signer = own }: Readonly<Record<string, unknown>>) {
+  const verdict = await verdictOn(answer, String(signer));
+  return { content: [{ type: 'text' as const, text: JSON.stringify(verdict) }], structuredContent: verdict };
 }
 
-function verdictOn(answer: unknown, node: string) {
+async function verdictOn(answer: unknown, node: string) {
   const invalid = (reason: string) => ({ valid: false, signer: null, reason });
   const signatures: unknown = Object(answer).signatures;
   if (Array.isArray(signatures) && signatures.length > MOST_SIGNATURES) return invalid(TOO_MANY);
-  const verified = verifyResponse(answer, { node }, recoverNatively);
+  // Loaded here, since no other plugin needs the verifier and its curve.
+  const verified = (await import('../../verify/response.ts')).verifyResponse(answer, { node }, recoverNatively);
   if (verified.ok) return { valid: true, signer: verified.signer };
   return invalid(verified.reason === 'options' ? NO_ADDRESS : verified.message);
 }
