@@ -1,4 +1,3 @@
-import { silentLog } from '../../plugins-sdk/log.ts';
 import { signerFromEnvironment } from '../../plugins-sdk/signing/local-key.ts';
 import type { Environment } from '../../plugins-sdk/signing/variables.ts';
 import { readEnvironment, userPath } from '../../service/surroundings.ts';
@@ -13,20 +12,6 @@ import type { Given } from '../arguments.ts';
 export async function readAddresses(given: Given, variables?: Environment) {
   const env = variables ?? (await readEnvironment(given.optional('env')));
   const config = given.optional('config');
-  if (config === undefined) return { current: signerFromEnvironment(env).address };
-  const [{ loadConfig }, { definitions }, { Signers }] = await Promise.all([
-    import('../../config/index.ts'),
-    import('../../service/index.ts'),
-    import('../../service/signers.ts'),
-  ]);
-  const file = userPath(config);
-  const signers = new Signers(env, silentLog);
-  const loaded = await loadConfig({ file, env, builtins: definitions(signers) });
-  try {
-    await signers.open(loaded, env);
-    const [current, next] = signers.addressesIn(loaded).signers;
-    return { current, next };
-  } finally {
-    await signers.close();
-  }
+  if (config === undefined) return { current: signerFromEnvironment(env).address, next: undefined };
+  return (await import('./configured.ts')).configuredAddresses({ file: userPath(config), env });
 }
