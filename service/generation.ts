@@ -148,7 +148,7 @@ export class Generation {
   async #stop(patience: number): Promise<void> {
     const stops = this.#started.map(async ({ name, plugin }) => {
       try {
-        const stopped = await withTimeout(patience, Promise.resolve(plugin.stop?.(patience)));
+        const stopped = await withTimeout(patience, plugin.stop?.(patience));
         if (stopped === LATE) this.#shared.log.error(`plugin "${name}" did not stop in time`);
       } catch (error) {
         this.#shared.log.error(`plugin "${name}" failed to stop`, { error: errorForLog(error) });

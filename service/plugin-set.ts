@@ -2,7 +2,7 @@ import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { type Registration, RegistrationError, register } from '../kernel/registry.ts';
-import { withTimeout } from '../lib/time.ts';
+import { LATE, withTimeout } from '../lib/time.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 
 /** Milliseconds that a plugin has to start. */
@@ -26,9 +26,8 @@ export function createPluginSet(
 /** Starts one plugin. @throws RegistrationError when it cannot start, or not within 30 seconds. */
 export async function startPlugin({ name, plugin }: Registration, hide: (text: string) => string): Promise<void> {
   try {
-    await withTimeout(START_TIMEOUT_MS, Promise.resolve(plugin.start?.()), () => {
-      throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
-    });
+    const started = await withTimeout(START_TIMEOUT_MS, plugin.start?.());
+    if (started === LATE) throw new Error(`is not ready after ${START_TIMEOUT_MS} ms`);
   } catch (error) {
     throw new RegistrationError(`plugin "${name}" cannot start: ${hide(errorForLog(error, 'message'))}`);
   }

@@ -71,9 +71,9 @@ export class StateClient implements SharedState {
   /** Starts the engine, and checks that it can write. @throws Error that says what to do. */
   async start(): Promise<void> {
     try {
-      await withTimeout(START_TIMEOUT_MS, this.#use.engine.start(), () => {
+      const started = await withTimeout(START_TIMEOUT_MS, this.#use.engine.start());
+      if (started === LATE)
         throw new Error(`settings.state: "${this.engine}" is not ready after ${START_TIMEOUT_MS} ms`);
-      });
     } catch (error) {
       throw new Error(this.#use.hide(errorForLog(error, 'message')));
     }

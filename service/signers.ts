@@ -158,11 +158,11 @@ export class Signers implements Signing {
 
 async function openWithTimeout(type: SignerType, config: unknown, services: SignerServices) {
   const opening = Promise.resolve(type.open(config, services));
-  return withTimeout(OPEN_TIMEOUT_MS, opening, () => {
-    // The signer may still open later; nobody else would close its connections and sessions.
-    opening.then((late) => late.close?.()).catch(() => undefined);
-    throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
-  });
+  const opened = await withTimeout(OPEN_TIMEOUT_MS, opening);
+  if (opened !== LATE) return opened;
+  // The signer may still open later; nobody else would close its connections and sessions.
+  opening.then((late) => late.close?.()).catch(() => undefined);
+  throw new Error(`is not ready after ${OPEN_TIMEOUT_MS} ms`);
 }
 
 /** Returns signers with a well-known key, for commands that read a config without serving it. */

@@ -153,9 +153,9 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1240, files: 9 },
   http: { lines: 495, files: 6 },
-  lib: { lines: 1915 },
+  lib: { lines: 1912 },
   'plugins-sdk': { lines: 3102 },
-  config: { lines: 2340 },
+  config: { lines: 2338 },
   service: { lines: 2802 },
   builtins: { lines: 13602 },
   cli: { lines: 2749 },

@@ -69,7 +69,7 @@ export class AuditFile {
   /** Writes the remaining lines, within 3 seconds. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await withTimeout(CLOSE_TIMEOUT_MS, Promise.resolve(this.#working), () => undefined);
+    await withTimeout(CLOSE_TIMEOUT_MS, this.#working);
     const lost = this.#waiting.length;
     if (lost === 0) return;
     this.#counted({ outcome: 'lost' }, lost);

@@ -47,9 +47,8 @@ export function busy(reason: string): Refusal {
 
 /** Waits for a slot. @throws Refusal 503 if none comes free in time, 502 if the client leaves. */
 export async function slot(slots: Semaphore, milliseconds: number, exchange: Exchange): Promise<Release> {
-  const { clientSignal, endpoint } = exchange;
-  const release = await slots.acquire(milliseconds, clientSignal, endpoint.api);
+  const release = await slots.acquire(milliseconds, exchange.clientSignal, exchange.endpoint.api);
   if (release !== undefined) return release;
-  if (clientSignal.aborted) throw failed('the client left while it waited for a slot', 'busy');
+  if (exchange.clientSignal.aborted) throw failed('the client left while it waited for a slot', 'busy');
   throw busy(noSlotText(milliseconds));
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Release, Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
 import { errorText } from '../../lib/text.ts';
-import { withTimeout } from '../../lib/time.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 import type { Ciphertext, Report, Task } from './protocol.ts';
 import { tell } from './spawn.ts';
 
@@ -137,8 +137,8 @@ export class Pool {
       process.ended.then((how) => resolve({ kind: 'failed', reason: `the worker ${how}` }));
     });
     tell(process, { kind: 'encrypt', task, timeout: left });
-    const overdue = (): Report => ({ kind: 'failed', reason: late(this.#options.timeout) });
-    const report = await withTimeout(left, reported, overdue);
+    const end = await withTimeout(left, reported);
+    const report: Report = end === LATE ? { kind: 'failed', reason: late(this.#options.timeout) } : end;
     signal.removeEventListener('abort', cancel);
     if (report.kind === 'failed') process.kill();
     else this.#idle.push(worker);

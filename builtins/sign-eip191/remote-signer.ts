@@ -2,7 +2,7 @@ import { noSlotText, Semaphore } from '../../lib/bounded/semaphore.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { personalStatement, receiptStatement } from '../../lib/eth/statements.ts';
 import { errorText } from '../../lib/text.ts';
-import { withTimeout } from '../../lib/time.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 import { type Exchange, type Hex, type Log, Refusal } from '../../plugins-sdk/index.ts';
 import type { Meters } from '../../plugins-sdk/observe.ts';
 import type { SignerInUse, SignerRole, Statement } from '../../plugins-sdk/signing.ts';
@@ -109,10 +109,11 @@ export class RemoteSigner {
     const late = new AbortController();
     const work = (async () => signer.sign(statement, AbortSignal.any([signal, late.signal])))().finally(release);
     const left = Math.max(timeout - (performance.now() - began), 1);
-    const signature = await withTimeout(left, work, () => {
+    const signature = await withTimeout(left, work);
+    if (signature === LATE) {
       late.abort();
       throw new Error(`no signature within ${timeout} ms`);
-    });
+    }
     const by = recoverFromHash(statement.hash, signature);
     if (by !== this.address) throw new Error(`the signature is by ${by}, not by ${this.address}`);
     return signature;

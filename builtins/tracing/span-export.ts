@@ -1,6 +1,6 @@
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { optionalPackage } from '../../lib/process/packages.ts';
-import { atMostEvery, withTimeout } from '../../lib/time.ts';
+import { atMostEvery, LATE, withTimeout } from '../../lib/time.ts';
 import type { Log, Services } from '../../plugins-sdk/index.ts';
 
 const INSTALL =
@@ -55,9 +55,9 @@ export function spanExport(variable: string, { log, version }: Services) {
     },
     /** Sends the remaining spans, in bounded time. */
     async flush(): Promise<void> {
-      const late = () => log.warn('spans were lost: the collector did not take them in time');
       const exporting = await started?.catch(() => undefined);
-      await withTimeout(FLUSH_TIMEOUT_MS, Promise.resolve<unknown>(exporting?.flush()), late);
+      const flushed = await withTimeout(FLUSH_TIMEOUT_MS, exporting?.flush());
+      if (flushed === LATE) log.warn('spans were lost: the collector did not take them in time');
     },
     /** Shuts the library down, without a wait: `flush` has sent the spans before. */
     close(): void {

@@ -1,5 +1,5 @@
 import { isLoopback, isReadableOnTheWay, missingScheme } from '../../lib/http/target.ts';
-import { withTimeout } from '../../lib/time.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 import {
   apiPath,
   baseUrl,
@@ -73,9 +73,9 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
     let text: string | undefined;
     const call = async () => {
       // The fetch goes on for other requests that wait for it.
-      text = await withTimeout(left(), token.get(), () => {
-        throw failed('oauth2: timeout: no token in time', 'timeout');
-      });
+      const got = await withTimeout(left(), token.get());
+      if (got === LATE) throw failed('oauth2: timeout: no token in time', 'timeout');
+      text = got;
       const callHeaders = { ...request.callHeaders, Authorization: `Bearer ${text}` };
       return next({ ...request, callHeaders, timeout: left() });
     };

@@ -1,5 +1,5 @@
 import { resolveTxt } from 'node:dns/promises';
-import { withTimeout } from '../../lib/time.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 
 /** Milliseconds for a lookup, retries included. */
 const LOOKUP_TIMEOUT_MS = 5000;
@@ -19,10 +19,10 @@ const EXPLANATIONS = new Map([
  *
  * @throws Error with the name and the reason, if there are none.
  */
-export function lookUpTxt(name: string): Promise<string[][]> {
-  return withTimeout(LOOKUP_TIMEOUT_MS, ask(name), () => {
-    throw new Error(`${name}: no answer within ${LOOKUP_TIMEOUT_MS} ms`);
-  });
+export async function lookUpTxt(name: string): Promise<string[][]> {
+  const found = await withTimeout(LOOKUP_TIMEOUT_MS, ask(name));
+  if (found === LATE) throw new Error(`${name}: no answer within ${LOOKUP_TIMEOUT_MS} ms`);
+  return found;
 }
 
 async function ask(name: string): Promise<string[][]> {

@@ -1,5 +1,5 @@
 import { hint } from '../../lib/suggest.ts';
-import { withTimeout } from '../../lib/time.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 
 /** Milliseconds for each step of loading a plugin: its module, the parser of its config, its factory, and its process. */
 const LOAD_TIMEOUT_MS = 30_000;
@@ -8,10 +8,10 @@ const LOAD_TIMEOUT_MS = 30_000;
 export class PluginProblem extends Error {}
 
 /** Waits for one step of loading a plugin. @throws PluginProblem when the step takes too long */
-export function loadedInTime<T>(step: Promise<T>): Promise<T> {
-  return withTimeout(LOAD_TIMEOUT_MS, step, () => {
-    throw new PluginProblem(`is not ready after ${LOAD_TIMEOUT_MS} ms`);
-  });
+export async function loadedInTime<T>(step: Promise<T>): Promise<T> {
+  const loaded = await withTimeout(LOAD_TIMEOUT_MS, step);
+  if (loaded === LATE) throw new PluginProblem(`is not ready after ${LOAD_TIMEOUT_MS} ms`);
+  return loaded;
 }
 
 /** Refuses unknown members, since a misspelt one would be ignored. @throws PluginProblem */

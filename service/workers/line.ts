@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { deferred, withTimeout } from '../../lib/time.ts';
+import { LATE, withTimeout } from '../../lib/time.ts';
 
 /** Marks the service's own messages: plugins share a worker's process, and may send others. */
 const MARK = 'signed-data-proxy';
@@ -31,9 +31,10 @@ export function openLine<In, Out>(end: ChildProcess | NodeJS.Process, hear: (que
   return async (question, milliseconds) => {
     if (!end.connected) return undefined;
     const id = randomUUID();
-    const answer = deferred<unknown>();
-    asked.set(id, answer.resolve);
+    const answer = new Promise((resolve) => asked.set(id, resolve));
     send({ id, question });
-    return withTimeout(milliseconds, answer.promise, () => undefined).finally(() => asked.delete(id));
+    const said = await withTimeout(milliseconds, answer);
+    asked.delete(id);
+    return said === LATE ? undefined : said;
   };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { withTimeout } from '../../../lib/time.ts';
+import { LATE, withTimeout } from '../../../lib/time.ts';
 import { insideOf } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { loadedInTime, PluginProblem } from '../plugin-problem.ts';
@@ -82,9 +82,12 @@ export class PluginHost {
     this.#calls += 1;
     try {
       // The budget is charged only once the call has begun. Until then it waits for other calls, or for a process.
-      const start = () => withTimeout(2 * budget + LONGEST_START_MS, this.#begin(call), late('the call did not begin'));
+      const start = () => withTimeout(2 * budget + LONGEST_START_MS, this.#begin(call));
       const asked = await (inside?.uncharged(start) ?? start());
-      const { value, memo } = await withTimeout(budget + GRACE_MS, asked.answer, late(`no answer within ${budget} ms`));
+      if (asked === LATE) throw new Error('the call did not begin');
+      const answer = await withTimeout(budget + GRACE_MS, asked.answer);
+      if (answer === LATE) throw new Error(`no answer within ${budget} ms`);
+      const { value, memo } = answer;
       if (memo !== undefined) inside?.replaceMemo(memo);
       return value;
     } finally {
@@ -144,12 +147,6 @@ export class PluginHost {
       }
     }
   }
-}
-
-function late(message: string): () => never {
-  return () => {
-    throw new Error(message);
-  };
 }
 
 /** Marks the rejection of a promise as handled, since nobody may await it. Whoever does still gets the error. */
