@@ -28,10 +28,8 @@ export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
     begin: (use: Use) => list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN)),
     end: (use: Use) => list(use, (entries) => entries.filter((entry) => entry !== entryOf(use))),
     open: async (): Promise<Names> => {
-      const names: string[] = [];
-      for (let index = 0; index < LISTS; index += 1)
-        names.push(...listIn(await marks.get(`open ${index}`)).map(paymentOf));
-      return names;
+      const lists = Array.from({ length: LISTS }, (_, index) => marks.get(`open ${index}`));
+      return (await Promise.all(lists)).flatMap((text) => listIn(text).map(paymentOf));
     },
     /**
      * Indexes an ended payment by its transaction and nonce. A failure is only logged: the client gets its answer.
