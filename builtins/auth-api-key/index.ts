@@ -54,12 +54,12 @@ function* checkKeys(at: string, keys: readonly Key[], limits: Map<string, KeyLim
   const names = new Map<string, string | undefined>();
   for (const [i, { name, key, rateLimit }] of keys.map(named).entries()) {
     const path = `${at}.keys[${i}]`;
-    const other = name !== undefined && limits.has(name) ? limits.get(name) : rateLimit;
-    if (name !== undefined) limits.set(name, other);
     yield* checkKey(name === undefined ? path : `${path}.key`, key);
     if (!names.has(key)) names.set(key, name);
     else yield (names.get(key) === name ? warning : error)(path, 'is the same key as one before it');
-    if (!isDeepStrictEqual(other, rateLimit))
+    if (name === undefined) continue;
+    if (!limits.has(name)) limits.set(name, rateLimit);
+    else if (!isDeepStrictEqual(limits.get(name), rateLimit))
       yield error(`${path}.rateLimit`, `"${name}" has another limit elsewhere: keys of one name share it`);
   }
 }

@@ -1,3 +1,4 @@
+/** The operators' commands for standard payments; one asks the chain about payments whose outcome is unknown. */
 import { isSameHex, randomId } from '../../lib/eth/hex.ts';
 import { createJsonRpc, type JsonRpc, JsonRpcFailure } from '../../lib/http/json-rpc.ts';
 import { httpTarget } from '../../plugins-sdk/config.ts';
@@ -19,8 +20,6 @@ import { CLOCK_MARGIN_MS, factsOf, lifeUntil, type Mark, type Payment } from '..
 import { type PaymentOperationsOptions, paymentOperations, shown } from '../shared/payment-operations.ts';
 import type { Payments } from '../shared/payments.ts';
 import { TYPE } from './terms.ts';
-
-/** The operators' commands for standard payments; one asks the chain about payments whose outcome is unknown. */
 
 /** What the chain shows of an authorisation. */
 interface Found {
