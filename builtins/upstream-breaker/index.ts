@@ -3,13 +3,11 @@ import {
   ContextKey,
   definePlugin,
   type Endpoint,
-  type Log,
   perEndpoint,
   type Services,
   type Taps,
   Type,
 } from '../../plugins-sdk/index.ts';
-import type { Measure } from '../../plugins-sdk/observe.ts';
 import { StateKey } from '../../plugins-sdk/state.ts';
 import { basesOf, failureKindOf, hostOf, unavailable } from '../shared/upstream.ts';
 import { failures } from './openapi.ts';
@@ -45,17 +43,12 @@ function policyOf(endpoint: Pick<Endpoint, 'block' | 'apiBlock'>): Policy | unde
 type Turn = (typeof TURNS)[number];
 const TURNS = ['open', 'half_open', 'closed'] as const;
 
-/** An API's policy for its breakers, with the log and the counter of their state changes. */
-interface Rules extends Policy {
-  readonly log: Log;
-  readonly turns: Measure<'api' | 'host' | 'to'>;
-}
-
 /** The breaker of one API and host. Closed, it lets all calls pass; open, none; after `openFor`, one at a time. */
 class Breaker {
   readonly api: string;
   readonly host: string;
-  #failures = 0;
+  /** Number of failures in a row. */
+  failures = 0;
   #openUntil: number | undefined;
   #isTrying = false;
 
@@ -75,34 +68,27 @@ class Breaker {
    * @returns whether the call is the one that tries the host.
    * @throws Refusal 503 while the breaker is open.
    */
-  begin(rules: Rules): boolean {
+  begin(): boolean {
     if (this.#openUntil === undefined) return false;
     const left = this.#openUntil - performance.now();
     if (left > 0 || this.#isTrying)
       throw unavailable(`${this.host} is asked no more for a while: it has failed too often`, left);
     this.#isTrying = true;
-    this.#tell(rules, 'half_open');
     return true;
   }
 
-  /** Ends a call. @param hasFailed undefined: the call says nothing about the host. */
-  end(isTrial: boolean, hasFailed: boolean | undefined, rules: Rules): void {
+  /** Ends a call. @param hasFailed undefined: the call says nothing about the host. @returns how the breaker has turned, if so. */
+  end(isTrial: boolean, hasFailed: boolean | undefined, { failures, openFor }: Policy): Turn | undefined {
     if (isTrial) this.#isTrying = false;
-    if (hasFailed === undefined) return;
+    if (hasFailed === undefined) return undefined;
     const wasOpen = this.#openUntil !== undefined;
-    this.#failures = hasFailed ? this.#failures + 1 : 0;
+    this.failures = hasFailed ? this.failures + 1 : 0;
     // A failed call that began before the breaker opened says nothing new.
-    if (wasOpen && hasFailed && !isTrial) return;
-    const isOpen = hasFailed && (isTrial || this.#failures >= rules.failures);
-    this.#openUntil = isOpen ? performance.now() + rules.openFor : undefined;
-    if (isOpen || wasOpen) this.#tell(rules, isOpen ? 'open' : 'closed');
-    const fields = { host: this.host, failures: this.#failures };
-    if (isOpen && !wasOpen) rules.log.warn('an upstream is asked no more for a while: it has failed too often', fields);
-    if (wasOpen && !isOpen) rules.log.info('an upstream answers again', fields);
-  }
-
-  #tell({ turns }: Rules, to: Turn): void {
-    turns({ api: this.api, host: this.host, to }, 1);
+    if (wasOpen && hasFailed && !isTrial) return undefined;
+    const isOpen = hasFailed && (isTrial || this.failures >= failures);
+    this.#openUntil = isOpen ? performance.now() + openFor : undefined;
+    if (isOpen) return 'open';
+    return wasOpen ? 'closed' : undefined;
   }
 }
 
@@ -115,7 +101,7 @@ const kept = new StateKey<Map<string, Breaker>>('breakers of upstreams');
 const nameOf = (api: string, host: string) => `${api} ${host}`;
 
 /** Makes the breakers of the hosts that the config names; a plugin that calls other hosts has to limit those calls itself. */
-function breakersOf({ endpoints, states, meters, status }: Services) {
+function breakersOf({ endpoints, states, meters, status, log }: Services) {
   const before = states.keep(kept, '', () => new Map<string, Breaker>());
   const breakers = new Map<string, Breaker>();
   for (const endpoint of endpoints.filter((each) => policyOf(each) !== undefined))
@@ -137,21 +123,25 @@ function breakersOf({ endpoints, states, meters, status }: Services) {
     initial: all.flatMap(({ api, host }) => TURNS.map((to) => ({ api, host, to }))),
   });
   status.show('breakers', () => [...breakers].map(([name, { state }]) => ({ name, state })));
-  return { breakers, turns };
+  const tell = ({ api, host, failures }: Breaker, to: Turn, isTrial: boolean) => {
+    turns({ api, host, to });
+    const fields = { host, failures };
+    if (to === 'open' && !isTrial)
+      log.warn('an upstream is asked no more for a while: it has failed too often', fields);
+    if (to === 'closed') log.info('an upstream answers again', fields);
+  };
+  return { breakers, tell };
 }
 
 function breaking(services: Services): NonNullable<Taps['callApi']> {
-  const { endpoints, log } = services;
-  const { breakers, turns } = breakersOf(services);
-  const rulesOf = perEndpoint(endpoints, (endpoint) => {
-    const policy = policyOf(endpoint);
-    return policy && { ...policy, log, turns };
-  });
+  const { breakers, tell } = breakersOf(services);
+  const policyAt = perEndpoint(services.endpoints, policyOf);
   return async (request, exchange, { next }) => {
-    const rules = rulesOf(exchange.endpoint);
-    const found = rules && breakers.get(nameOf(exchange.endpoint.api, hostOf(request.url)));
-    if (rules === undefined || found === undefined) return undefined;
-    const isTrial = found.begin(rules);
+    const policy = policyAt(exchange.endpoint);
+    const found = policy && breakers.get(nameOf(exchange.endpoint.api, hostOf(request.url)));
+    if (policy === undefined || found === undefined) return undefined;
+    const isTrial = found.begin();
+    if (isTrial) tell(found, 'half_open', isTrial);
     let hasFailed: boolean | undefined;
     try {
       const answer = await next();
@@ -167,7 +157,8 @@ function breaking(services: Services): NonNullable<Taps['callApi']> {
       counted.set(exchange, counters.add(found));
       throw error;
     } finally {
-      found.end(isTrial, hasFailed, rules);
+      const turn = found.end(isTrial, hasFailed, policy);
+      if (turn !== undefined) tell(found, turn, isTrial);
     }
   };
 }
