@@ -97,16 +97,15 @@ function signedOf(value: unknown, [given]: readonly unknown[]): Signed {
   const members = membersOf(value, SIGNED);
   const [node, signature] = [hexIn(members.node, 'node'), hexIn(members.signature, 'signature')];
   const { statements: asked = [] } = (given ?? {}) as Partial<SignRequest>;
-  const { statements: signed = [] } = members;
+  const { statements: signed = [], extra: further = {} } = members;
   const isWhole = Array.isArray(signed) && signed.length === asked.length && signed.every(isHex);
   ensure(isWhole, `statements must hold ${asked.length} signatures, of what is to be signed beside the answer`);
-  const extra = members.extra === undefined ? undefined : jsonObject(members.extra, 'extra');
-  for (const name of Object.keys(extra ?? {}))
+  const extra = jsonObject(further, 'extra');
+  for (const name of Object.keys(extra))
     ensure(!SHOWN.has(name) && asked.every((one) => one.name !== name), `the field ${name} has another meaning`);
-  const { signatures = [] } = extra ?? {};
+  const { signatures = [] } = extra;
   ensure(Array.isArray(signatures) && signatures.every(isRecord), 'signatures is no list of objects');
-  const statements = asked.length === 0 ? undefined : [...signed];
-  const result = { node, signature, ...(statements && { statements }), ...(extra && { extra }) } as Signed;
+  const result = { node, signature, statements: [...signed], extra } as Signed;
   requireSigned(result, given as SignRequest);
   return result;
 }
