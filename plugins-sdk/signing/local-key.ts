@@ -1,7 +1,6 @@
 import { defaultBackend, ecdsaOf } from '../../lib/eth/ecdsa.ts';
 import { addressOfPublicKey, CURVE_ORDER } from '../../lib/eth/eip191.ts';
-import type { Hex } from '../../lib/eth/hex.ts';
-import { toBytes } from '../../lib/eth/hex.ts';
+import { type Hex, toBytes } from '../../lib/eth/hex.ts';
 import { type Statement, signatureHex } from '../../lib/eth/statements.ts';
 import { ethers } from '../../lib/process/packages.ts';
 import type { Signer } from './signers.ts';
