@@ -17,17 +17,20 @@ import { readConfigFile, type Tree } from './yaml.ts';
 export async function withMapFiles(source: Interpolated, folder: string): Promise<Interpolated> {
   const findings = [...source.findings];
   // A file is read once for all parameters that name it, because it may change at any time.
-  const read = new Map<string, Tree | ConfigErrors>();
+  const read = new Map<string, Promise<Tree>>();
   for (const { block: parameter, path } of parametersIn(source.value)) {
     const file = fileOf(parameter.map);
     if (file === undefined || source.references.get(`${path}.map.file`)?.doubtful) continue;
-    const found = read.get(file) ?? (await readMap(resolve(folder, file)));
-    read.set(file, found);
-    if (found instanceof ConfigErrors) {
-      findings.push(...found.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding))));
+    const map = read.get(file) ?? readMap(resolve(folder, file));
+    read.set(file, map);
+    try {
+      Object.assign(parameter, { map: await map });
+    } catch (error) {
+      if (!(error instanceof ConfigErrors)) throw error;
+      findings.push(...error.findings.map((finding) => errorAt(`${path}.map.file`, findingLine(finding))));
       // Without its map no further faults follow from it.
       Reflect.deleteProperty(parameter, 'map');
-    } else Object.assign(parameter, { map: found });
+    }
   }
   return { ...source, findings };
 }
@@ -38,15 +41,11 @@ function fileOf(map: unknown): string | undefined {
   return typeof file === 'string' && Object.keys(others).length === 0 ? file : undefined;
 }
 
-/** Reads a map. Returns its faults rather than throws them: they are reported at each place that names the file. */
-async function readMap(file: string) {
-  try {
-    const map = await readConfigFile(file);
-    // These faults are in this file and not in the config file.
-    const wrong = explain(keys.parameters.schema.items.properties.map, map, '');
-    return wrong.length === 0 ? map : new ConfigErrors(wrong.map((each) => errorAt(file, findingLine(each))));
-  } catch (cause) {
-    if (cause instanceof ConfigErrors) return cause;
-    throw cause;
-  }
+/** Reads a map. @throws ConfigErrors */
+async function readMap(file: string): Promise<Tree> {
+  const map = await readConfigFile(file);
+  // These faults are in this file and not in the config file.
+  const wrong = explain(keys.parameters.schema.items.properties.map, map, '');
+  if (wrong.length > 0) throw new ConfigErrors(wrong.map((each) => errorAt(file, findingLine(each))));
+  return map;
 }
