@@ -9,7 +9,7 @@ const MAX_BYTES = 1024 * 1024;
 const READ_TIMEOUT_MS = 5000;
 
 /** Texts for codes of the file system, and for that of a stream that was stopped. */
-export const reasons: Readonly<Record<string, string>> = {
+const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'file not found',
   EISDIR: 'is a directory, expected a file',
   EACCES: 'cannot be read, permission denied',
@@ -21,15 +21,14 @@ export const reasons: Readonly<Record<string, string>> = {
  * Reads a file of at most `most` bytes (default 1 MiB), in at most 5 seconds. The writer of a pipe may never come or never end,
  * so the wait for it takes no thread, which would keep the process from exiting.
  *
+ * @param stream read in place of the file, to its end.
  * @throws ConfigErrors when the file cannot be read, with the `code` of the file system; when it is larger, or takes longer.
  */
-export async function readBounded(file: string, most = MAX_BYTES): Promise<Buffer> {
-  const bytes = await opened(file)
-    .then((stream) => readAtMost(most, stream))
-    .catch(({ code }) => {
-      const why = errorAt(file, reasons[code] ?? `cannot be read (${code})`);
-      throw Object.assign(new ConfigErrors([why]), { code });
-    });
+export async function readBounded(file: string, most = MAX_BYTES, stream?: Readable): Promise<Buffer> {
+  const bytes = await readAtMost(most, stream ?? opened(file)).catch(({ code }) => {
+    const why = errorAt(file, reasons[code] ?? `cannot be read (${code})`);
+    throw Object.assign(new ConfigErrors([why]), { code });
+  });
   if (bytes === undefined) throw new ConfigErrors([errorAt(file, `larger than ${most / MAX_BYTES} MiB`)]);
   return bytes;
 }
@@ -44,10 +43,10 @@ export function decode(bytes: Buffer, file: string): string {
 }
 
 /** Reads a stream to its end. A pipe or device has no size to check beforehand. @returns undefined for more than `most` bytes. */
-export async function readAtMost(most: number, stream: AsyncIterable<Buffer>): Promise<Buffer | undefined> {
+async function readAtMost(most: number, stream: Readable | Promise<Readable>): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of stream) {
+  for await (const chunk of await stream) {
     chunks.push(chunk);
     size += chunk.length;
     if (size > most) return undefined;

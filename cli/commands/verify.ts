@@ -1,6 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { createReadStream } from 'node:fs';
-import { readAtMost, reasons } from '../../config/files.ts';
+import { decode, readBounded } from '../../config/files.ts';
 import type { Endpoint, Parameters } from '../../kernel/values.ts';
 import { isAddress, isBytes32 } from '../../lib/eth/hex.ts';
 import { isFiniteJson, withoutRoundedNumbers } from '../../lib/json/numbers.ts';
@@ -8,14 +6,14 @@ import { jsonIn } from '../../lib/json/value.ts';
 import { isCovered, keys, type Parameter, reservedParameters } from '../../plugins-sdk/keys.ts';
 import { userPath } from '../../service/surroundings.ts';
 import { print } from '../../service/terminal.ts';
-import { codeOf, escapeUnprintable } from '../../service/text.ts';
+import { escapeUnprintable } from '../../service/text.ts';
 import { requestHashOf, type Verification, verifyResponse } from '../../verify/index.ts';
 import { ADDRESS_RULE, checkedOption, type Given, requireWith, UsageError } from '../arguments.ts';
 import { printJson } from '../json-output.ts';
 import { configuredEndpoint, decodedValues, type Known, valueLine } from './decoded-values.ts';
 
-/** The most mebibytes of an answer: several times the service's most, since encoding may enlarge the upstream's 1 MiB. */
-const MAX_MEBIBYTES = 16;
+/** The most bytes of an answer: several times the service's most, since encoding may enlarge the upstream's 1 MiB. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * Checks a saved answer, off chain: the JSON body of a sync response, a complete async record, or an SSE frame.
@@ -27,7 +25,8 @@ export async function verify(given: Given, file: string): Promise<void> {
   requireWith(given, 'config', ['env']);
   const options = readOptions(given);
   const source = file === '-' ? 'stdin' : userPath(file);
-  const answer = parse(source, await read(source, file === '-'));
+  const bytes = await readBounded(source, MAX_BYTES, file === '-' ? process.stdin : undefined);
+  const answer = parse(source, decode(bytes, source));
   const known = await configuredEndpoint(given, answer);
   const sent = options.parameters;
   const asked = sent && known?.endpoint && askedParameters(known.endpoint, sent);
@@ -98,19 +97,7 @@ function timeOf(timestamp: number): string {
   return Number.isNaN(date.getTime()) ? `${timestamp}` : `${date.toISOString()} (${timestamp})`;
 }
 
-async function read(source: string, isStdin: boolean): Promise<Buffer> {
-  const stream = isStdin ? process.stdin : createReadStream(source);
-  const bytes = await readAtMost(MAX_MEBIBYTES * 1024 * 1024, stream).catch((error: unknown) => {
-    const code = codeOf(error);
-    throw new Error(`${source}: ${reasons[code] ?? `cannot be read (${code})`}`);
-  });
-  if (bytes === undefined) throw new Error(`${source}: larger than ${MAX_MEBIBYTES} MiB`);
-  return bytes;
-}
-
-function parse(source: string, bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new Error(`${source}: not UTF-8`);
-  const text = new TextDecoder().decode(bytes);
+function parse(source: string, text: string): unknown {
   const answer = jsonIn(/^\s*\{/.test(text) ? text : eventData(source, text));
   if (answer === undefined) throw new Error(`${source}: malformed JSON`);
   return answer;

@@ -146,7 +146,7 @@ describe('verify', () => {
   });
 
   it('refuses bytes that are no text', async (t) => {
-    assert.deepEqual(await verifyText(t, Buffer.from([0x7b, 0xff, 0x7d])), refused('FILE: not UTF-8'));
+    assert.deepEqual(await verifyText(t, Buffer.from([0x7b, 0xff, 0x7d])), refused('FILE: is not UTF-8 text'));
   });
 
   it('names a file that cannot be read', async (t) => {
