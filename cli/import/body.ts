@@ -10,10 +10,18 @@ import { partsOf, readOnlyIn } from './schema.ts';
  * @throws Inexpressible for any other body, since without it the operation would do something else.
  */
 export function bodyOf(document: ApiDocument, operation: Operation, note: Note) {
-  const request = requestOf(document, operation, note);
-  if (request === undefined) return { parameters: [] };
-  const { schema, type, isForm } = request;
-  return { parameters: membersOf(document, document.block(schema), isForm, note), type, isForm };
+  const media = mediaOf(document, operation, note);
+  const types = Object.keys(media);
+  if (types.length === 0) return { parameters: [] };
+  const json = jsonOf(types);
+  const type = json ?? types.find(isFormType);
+  if (type === undefined)
+    throw new Inexpressible(
+      `takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, neither JSON nor a form`,
+    );
+  const isForm = json === undefined;
+  const { schema } = document.block(media[type]);
+  return { parameters: membersOf(document, document.block(schema), isForm, note), type: json, isForm };
 }
 
 function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: Note): Block[] {
@@ -39,19 +47,6 @@ function membersOf(document: ApiDocument, schema: Block, isForm: boolean, note: 
 
 const FORM = 'application/x-www-form-urlencoded';
 const isFormType = (type: string) => RegExp(`^${FORM}\\s*(?:;|$)`, 'i').test(type.trim());
-
-/** @throws Inexpressible for a body that is neither JSON nor a form. */
-function requestOf(document: ApiDocument, operation: Operation, note: Note) {
-  const media = mediaOf(document, operation, note);
-  const types = Object.keys(media);
-  if (types.length === 0) return undefined;
-  const json = jsonOf(types);
-  const type = json ?? types.find(isFormType);
-  if (type !== undefined) return { type: json, schema: document.block(media[type]).schema, isForm: json === undefined };
-  throw new Inexpressible(
-    `takes a body in ${types.map((each) => each.slice(0, 60)).join(', ')}, neither JSON nor a form`,
-  );
-}
 
 /** Returns the schemas of a body by their media types, as OpenAPI 3 has them. */
 function mediaOf(document: ApiDocument, { block, parameters }: Operation, note: Note): Block {
