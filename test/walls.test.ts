@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1240, files: 9 },
   http: { lines: 495, files: 6 },
-  lib: { lines: 1912 },
+  lib: { lines: 1906 },
   'plugins-sdk': { lines: 3100 },
   config: { lines: 2337 },
   service: { lines: 2802 },

@@ -33,25 +33,19 @@ export function decodeAbi(data: string, types: string): readonly Decoded[] | und
     if (head.length !== WORD_DIGITS) return undefined;
     let value: string | undefined;
     if (name === 'string' || name === 'bytes') {
-      const length = lengthAt(hex, end);
-      if (BigInt(`0x${head}`) !== BigInt(end / 2) || length === undefined) return undefined;
       const start = end + WORD_DIGITS;
-      const content = hex.slice(start, start + length * 2);
-      end = start + Math.ceil((length * 2) / WORD_DIGITS) * WORD_DIGITS;
-      if (hex.length < end || /[^0]/.test(hex.slice(start + length * 2, end))) return undefined;
+      const digits = 2 * Number(`0x${hex.slice(end, start)}`);
+      const content = hex.slice(start, start + digits);
+      const padded = content.padEnd(Math.ceil(content.length / WORD_DIGITS) * WORD_DIGITS, '0');
+      if (Number(`0x${head}`) !== end / 2 || content.length !== digits || !hex.startsWith(padded, start))
+        return undefined;
+      end = start + padded.length;
       value = name === 'bytes' ? `0x${content}` : quotedText(content);
     } else value = wordOf(name, head);
     if (value === undefined) return undefined;
     values.push({ type: name, value });
   }
   return hex.length === end ? values : undefined;
-}
-
-function lengthAt(hex: string, at: number): number | undefined {
-  const word = hex.slice(at, at + WORD_DIGITS);
-  if (word.length !== WORD_DIGITS) return undefined;
-  const length = BigInt(`0x${word}`);
-  return length <= BigInt(hex.length) ? Number(length) : undefined;
 }
 
 function quotedText(content: string): string | undefined {
@@ -83,8 +77,7 @@ function wordOf(name: string, word: string): string | undefined {
   }
   if (kind === undefined) return undefined;
   const bits = Number(size);
-  const unsigned = BigInt(`0x${word}`);
-  const value = kind === 'uint' ? unsigned : BigInt.asIntN(256, unsigned);
-  const narrowed = kind === 'uint' ? BigInt.asUintN(bits, value) : BigInt.asIntN(bits, value);
-  return narrowed === value ? String(value) : undefined;
+  const number = BigInt(`0x${word}`);
+  const value = kind === 'uint' ? BigInt.asUintN(bits, number) : BigInt.asIntN(bits, number);
+  return BigInt.asUintN(256, value) === number ? String(value) : undefined;
 }
