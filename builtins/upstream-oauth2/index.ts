@@ -91,28 +91,26 @@ function authorizing(tokens: ReadonlyMap<string, Token>): NonNullable<Taps['call
   };
 }
 
+/** Makes the token of each API with `oauth2`. */
 function tokensOf({ endpoints, meters }: Services): ReadonlyMap<string, Token> {
-  const apis = new Map(endpoints.map((endpoint) => [endpoint.api, endpoint]));
-  const wanted = [...apis].flatMap(([api, endpoint]) => {
+  const tokens = new Map<string, Token>();
+  for (const endpoint of endpoints) {
+    const { api } = endpoint;
     const settings = oauth2.of(endpoint);
-    return settings === undefined ? [] : [{ api, endpoint, settings }];
-  });
-  if (wanted.length === 0) return new Map();
-  const outcomes = ['fetched', 'failed'] as const;
-  const counted = meters.counter({
-    name: 'upstream_tokens_total',
-    help: 'Tokens of OAuth 2.0 that were asked for: fetched or failed',
-    labels: ['api', 'outcome'],
-    initial: wanted.flatMap(({ api }) => outcomes.map((outcome) => ({ api, outcome }))),
-  });
-  const tokens = wanted.map(({ api, endpoint, settings }): [string, Token] => {
+    if (settings === undefined || tokens.has(api)) continue;
+    const counted = meters.counter({
+      name: 'upstream_tokens_total',
+      help: 'Tokens of OAuth 2.0 that were asked for: fetched or failed',
+      labels: ['api', 'outcome'],
+      initial: ['fetched', 'failed'].map((outcome) => ({ api, outcome })),
+    });
     // `servername` names the upstream, not the token endpoint.
     const { servername: _, ...tls } = tlsOf(endpoint) ?? {};
     const client = createHttpClient({ tls });
     const timeout = callTimeoutOf(endpoint);
-    return [api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }, 1) })];
-  });
-  return new Map(tokens);
+    tokens.set(api, new Token({ settings, client, timeout, ended: (outcome) => counted({ api, outcome }) }));
+  }
+  return tokens;
 }
 
 /** Gets tokens and sends them with upstream calls. After a 401 it renews the token and repeats the call, once. */
