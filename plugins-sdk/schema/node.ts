@@ -105,7 +105,9 @@ function schemas(value: unknown): TSchema[] {
 
 function membersOf(value: unknown): [string, TSchema][] {
   const members: [string, unknown][] = Object.entries(isRecord(value) ? value : {});
-  return members.flatMap(([key, member]) => (isRecord(member) ? [[key, member]] : []));
+  // The schema `true` allows any value, as an empty one does.
+  const asked = members.map(([key, member]) => [key, member === true ? {} : member] as const);
+  return asked.flatMap(([key, member]) => (isRecord(member) ? [[key, member]] : []));
 }
 
 function listOf<T>(value: unknown, is: (item: unknown) => item is T): T[] {

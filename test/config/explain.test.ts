@@ -60,8 +60,8 @@ const cases: readonly [TSchema, unknown, ...string[]][] = [
   [Type.Object({}, { additionalProperties: false }), { a: 1 }, 'v.a: unknown key, there are no known keys here'],
   [{ type: ['string', 'integer'] }, true, 'v: expected a string or an integer, found a boolean, write it in quotes'],
   [
-    { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'integer' } },
-    { b: 'x' },
+    { type: 'object', properties: { a: true }, additionalProperties: { type: 'integer' } },
+    { a: 'x', b: 'x' },
     'v.b: expected an integer, found a string',
   ],
   [
