@@ -49,9 +49,7 @@ function requireNumber(value: unknown): void {
 function seriesOf({ name, labels: names = [] }: Instrument, labels: Labels, part = ''): string {
   const odd = Object.keys(labels).find((label) => !names.includes(label));
   if (odd !== undefined) throw new Error(`has no label "${odd}"`);
-  const pairs = names.flatMap((label) => {
-    const value = labels[label];
-    return value === undefined ? [] : [`${label}=${JSON.stringify(String(value))}`];
-  });
+  const given = names.filter((label) => labels[label] !== undefined);
+  const pairs = given.map((label) => `${label}=${JSON.stringify(String(labels[label]))}`);
   return `${name}${part}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`}`;
 }
