@@ -110,7 +110,7 @@ function authenticator(services: Services, facilitatorsOf: FacilitatorsOf, quote
       // The same payment again is proof enough; for another one the payer's signature must be checked.
       if (found && !found.isSame && !isSignedByPayer(payment)) await facilitatorsOf(payment.method).verify(payment);
       if (found) visit.sold = found.sold;
-      else visit.purchase = await bought.hold({ payment, exchange, identified }, () => call.signal.aborted);
+      else visit.purchase = await bought.hold(payment, exchange, identified, () => call.signal.aborted);
     });
   };
 

@@ -22,16 +22,12 @@ import { busy, encodedHeader, refusal } from './offer.ts';
 import { idOf, type Payment } from './payload.ts';
 import { acceptsOf } from './terms.ts';
 
-/** A request, and the payment for it. */
-interface Wanted {
+/** One request's hold on a payment. */
+export interface Purchase {
   readonly payment: Payment;
   readonly exchange: Exchange;
   /** The identifier that the client has given its payment, as long as this request may free it. */
   identified: Entry | undefined;
-}
-
-/** One request's hold on a payment. */
-export interface Purchase extends Wanted {
   readonly ticket: Ticket;
   /** Milliseconds for which the payment is remembered: until it can certainly not be settled any more. */
   readonly life: number;
@@ -74,11 +70,11 @@ export class Purchases {
 
   /**
    * Holds a payment and has it verified.
+   * @param identified the identifier that its client has given it.
    * @param isOver whether the request is over: its budget has ended, or its client has left.
    * @throws Refusal 402; Refusal 401 or StateUnavailable without a verdict. The payment is then as it was.
    */
-  async hold(wanted: Wanted, isOver: () => boolean): Promise<Purchase> {
-    const { payment, exchange, identified } = wanted;
+  async hold(payment: Payment, exchange: Exchange, identified: Entry | undefined, isOver: () => boolean) {
     const now = this.#services.now();
     const { from: payer, nonce, to: recipient, validBefore } = payment.authorization;
     const { network, asset, amount } = payment.requirements;
@@ -91,7 +87,8 @@ export class Purchases {
       const isBusy = (mark && isHeld(mark)) || (await identified?.find()) !== undefined;
       throw isBusy ? busy(payment.offer) : refusal(payment.offer, USED);
     }
-    const purchase: Purchase = { ...wanted, ticket, life, isInDoubt: mark.before?.state === 'unknown' };
+    const isInDoubt = mark.before?.state === 'unknown';
+    const purchase: Purchase = { payment, exchange, identified, ticket, life, isInDoubt };
     try {
       purchase.verifier = await this.#facilitatorsOf(payment.method).verify(payment);
       // Only once it is verified: else anybody could claim identifiers in a payer's name.
