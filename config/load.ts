@@ -1,7 +1,6 @@
 import { dirname } from 'node:path';
 import type { Endpoint } from '../kernel/values.ts';
 import { type Definition, errorAt, type Finding, warningAt } from '../plugins-sdk/define.ts';
-import { shortDurations } from '../plugins-sdk/schema/convert.ts';
 import { isRecord, lineage } from '../plugins-sdk/schema/path.ts';
 import type { Environment } from '../plugins-sdk/signing/variables.ts';
 import { checkNames, namesIn } from './endpoints.ts';
@@ -80,14 +79,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...unsetVariables(source, options.allowUnset ? options.needed : ''),
     ...plugins.findings,
     ...collisions,
-    ...view.wrongShapes,
+    ...view.findings,
     ...checkNames(view.config, view.isDoubtful),
     ...checkBy(plugins.definitions, view, uncertain, redact),
     ...unidentified,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source, view.config),
     ...rewrittenNumbers(source),
-    ...shortDurations(schema, source.value, ''),
   ];
   const hide = hiding(source.values);
   const ordered = located([...findings, ...emptyVariables(source, findings)], tree, hide);

@@ -8,18 +8,16 @@ import type { Interpolated, Reference } from './interpolate.ts';
 /**
  * Converts the values that came from variables to the types of the schema, and replaces unset ones by a sample of that type.
  * Durations become milliseconds.
- * @param standIn returns the replacement for an unset variable.
  */
-export function fill(source: Interpolated, schema: TSchema, standIn = sample): Readonly<Record<string, unknown>> {
-  const config = convert(schema, source.value, '', leafOf(source, standIn));
+export function fill(source: Interpolated, schema: TSchema, leaf = leafOf(source)): Readonly<Record<string, unknown>> {
+  const config = convert(schema, source.value, '', leaf);
   return isRecord(config) ? config : {};
 }
 
-/** Returns the conversion of one text or number, as {@link fill} uses it. */
-export function leafOf(
-  { references, written }: Pick<Interpolated, 'references' | 'written'>,
-  standIn = sample,
-): ConvertLeaf {
+type Texts = Pick<Interpolated, 'references' | 'written'>;
+
+/** Returns the conversion of one text or number. @param standIn returns the replacement for an unset variable. */
+export function leafOf({ references, written }: Texts, standIn = sample): ConvertLeaf {
   return (given, nodes, path) => {
     if (typeof given === 'number') return asWritten(given, written.get(path), nodes);
     const reference = references.get(path);

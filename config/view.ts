@@ -14,12 +14,13 @@ import {
   identityParts,
   warningAt,
 } from '../plugins-sdk/define.ts';
+import { warningOfShort } from '../plugins-sdk/schema/convert.ts';
 import { explain } from '../plugins-sdk/schema/explain.ts';
 import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, endpointsIn, ownerOf } from './endpoints.ts';
 import type { Redact } from './findings.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
-import { fill } from './variables.ts';
+import { fill, leafOf } from './variables.ts';
 
 /** The config with its variables replaced, and with samples for those that are unset. */
 export type View = ReturnType<typeof viewOf>;
@@ -27,7 +28,8 @@ export type View = ReturnType<typeof viewOf>;
 /** @param folder the folder of the config file. */
 export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
   const references = [...source.references];
-  const config = deepFreeze(fill(source, schema));
+  const short: Finding[] = [];
+  const config = deepFreeze(fill(source, schema, warningOfShort(leafOf(source), short)));
   const shapes = explain(schema, config, '', endpointsIn(config).length);
   /** Whether the text at a path is not what the operator meant. */
   const isDoubtful = (path: string): boolean => source.references.get(path)?.doubtful === true;
@@ -46,12 +48,12 @@ export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
     config,
     context,
     /** The same context, with named stand-ins in place of samples. An ID depends on a variable if its text shows the stand-in. */
-    named: isCertain ? context : contextOf(deepFreeze(fill(source, schema, (text) => text))),
+    named: isCertain ? context : contextOf(deepFreeze(fill(source, schema, leafOf(source, String)))),
     isDoubtful,
     /** Whether the config, stand-ins included, has the shape that plugins may rely on. */
     isSound: shapes.length === 0,
-    /** Findings of the schema, except those about stand-ins. */
-    wrongShapes,
+    /** Findings of the schema, except those about stand-ins, and warnings of durations that look like seconds. */
+    findings: [...wrongShapes, ...short],
     /** Returns the names of the unset variables at a path and below it. */
     unsetIn: (ancestor: string): readonly string[] => {
       const within = references.filter(([path]) => isWithin(path, ancestor));

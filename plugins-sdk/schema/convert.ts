@@ -48,15 +48,13 @@ function acceptsText({ types, choices }: SchemaNode, text: string): boolean {
   return types.length === 0 || types.includes('string');
 }
 
-/** Warns of numbers that are durations in milliseconds but look like seconds. @param path config path of the value. */
-export function shortDurations(schema: TSchema, value: unknown, path: string): Finding[] {
-  const findings: Finding[] = [];
-  convert(schema, value, path, (given, nodes, at) => {
+/** Returns a conversion that also warns of each number that is a duration in milliseconds but looks like seconds. */
+export function warningOfShort(leaf: ConvertLeaf, findings: Finding[]): ConvertLeaf {
+  return (given, nodes, path) => {
     const plain = typeof given === 'string' ? fromText(given, nodes) : given;
     const isShort = (node: SchemaNode) => Number(plain) > 0 && Number(plain) < Number(node.keyword(DURATION) ?? 0);
     if (typeof plain === 'number' && nodes.some(isShort))
-      findings.push(warningAt(at, `is in milliseconds: for seconds write ${plain}s`));
-    return given;
-  });
-  return findings;
+      findings.push(warningAt(path, `is in milliseconds: for seconds write ${plain}s`));
+    return leaf(given, nodes, path);
+  };
 }

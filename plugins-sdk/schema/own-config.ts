@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { Check, Default } from 'typebox/value';
 import { type ConfigSchema, errorAt, type Finding } from '../define.ts';
 import { close } from './close.ts';
-import { type ConvertLeaf, convert, shortDurations } from './convert.ts';
+import { type ConvertLeaf, convert, warningOfShort } from './convert.ts';
 import { explain } from './explain.ts';
 import { readSchema, type SchemaNode, schemaAt } from './node.ts';
 import { childPath, isRecord, mapMembers } from './path.ts';
@@ -53,9 +53,10 @@ function checkWith(schema: TSchema, value: unknown, { path, leaf, redact }: Bloc
   try {
     checkTypes(schema);
     const closed = close(schema);
+    const short: Finding[] = [];
     // TypeBox's `Default` also follows references; `withDefaults` fills in defaults of any schema.
-    const complete = withDefaults(closed, Default(closed, convert(closed, value, path, leaf)));
-    return { value: complete, findings: [...explain(closed, complete, path), ...shortDurations(closed, value, path)] };
+    const complete = withDefaults(closed, Default(closed, convert(closed, value, path, warningOfShort(leaf, short))));
+    return { value: complete, findings: [...explain(closed, complete, path), ...short] };
   } catch (error) {
     return { value, findings: [errorAt(path, `the plugin's configSchema cannot be used: ${redact(error)}`)] };
   }
