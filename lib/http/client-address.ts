@@ -69,14 +69,10 @@ export function clientKey(ip: string): string {
 
 function chooseEntry(header: string, trust: boolean | number): string | undefined {
   const entries = header.split(',');
-  if (typeof trust === 'number')
-    return Number.isInteger(trust) && trust >= 1 ? parseEntry(entries.at(-trust) ?? '') : undefined;
-  if (!trust) return undefined;
-  for (const entry of entries) {
-    const address = parseEntry(entry);
-    if (address !== undefined) return address;
-  }
-  return undefined;
+  // Only entries before the first address are parsed: there may be thousands.
+  if (trust === true) return parseEntry(entries.find((entry) => parseEntry(entry) !== undefined) ?? '');
+  const isPlace = typeof trust === 'number' && Number.isInteger(trust) && trust >= 1;
+  return isPlace ? parseEntry(entries.at(-trust) ?? '') : undefined;
 }
 
 function parseEntry(entry: string): string | undefined {
