@@ -153,7 +153,7 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1240, files: 9 },
   http: { lines: 495, files: 6 },
-  lib: { lines: 1906 },
+  lib: { lines: 1896 },
   'plugins-sdk': { lines: 3098 },
   config: { lines: 2333 },
   service: { lines: 2802 },

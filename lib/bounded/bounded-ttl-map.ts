@@ -86,17 +86,12 @@ export class BoundedTtlMap<V> {
     }
   }
 
-  /** Sifts an entry up or down from the index `free` to its place, so that no entry lies above one that expires earlier. */
+  /** Puts an entry at the index `free`, or up or down from there, so that no entry lies above one that expires earlier. */
   #settle(entry: Entry<V>, free: number): void {
-    let place = free;
-    for (;;) {
-      const next = this.#above(entry, place) ?? this.#below(entry, place);
-      if (next === undefined) break;
-      const from = next.place;
-      this.#put(next, place);
-      place = from;
-    }
-    this.#put(entry, place);
+    const next = this.#above(entry, free) ?? this.#below(entry, free);
+    const nextFree = next?.place ?? free;
+    this.#put(next ?? entry, free);
+    if (next !== undefined) this.#settle(entry, nextFree);
   }
 
   #above({ expiresAt }: Entry<V>, place: number): Entry<V> | undefined {
