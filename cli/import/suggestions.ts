@@ -4,9 +4,8 @@ import { type ApiDocument, type Block, listOf, type Operation } from './document
 import { Inexpressible } from './left-out.ts';
 import { jsonOf } from './media.ts';
 
-/** The most suggestions for one endpoint, levels of an answer, and members that are searched. */
+/** The most suggestions for one endpoint, and members of an answer that are searched. */
 const MOST = 4;
-const MAX_DEPTH = 6;
 const MAX_MEMBERS = 200;
 
 export type Answer = ReturnType<typeof answerOf>;
@@ -35,9 +34,9 @@ export function answerOf(document: ApiDocument, { block }: Operation) {
 /** Returns encodings for the numbers in an answer, those nearest to its root first. @throws Inexpressible for a broken reference. */
 export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
   const found: Block[] = [];
-  const queue: (readonly [path: string, schema: unknown, depth: number])[] = [['$', schema, 1]];
+  const queue: (readonly [path: string, schema: unknown])[] = [['$', schema]];
   // The loop also visits items that are added to the queue while it runs.
-  for (const [path, value, depth] of queue) {
+  for (const [path, value] of queue) {
     const { type, properties, items, allOf, writeOnly } = document.block(value);
     if (writeOnly === true) continue;
     const types = [type].flat();
@@ -45,7 +44,7 @@ export function suggestionsOf(document: ApiDocument, schema: unknown): Block[] {
     else if (types.includes('number')) found.push({ type: 'int256', path, times: '1e18' });
     if (found.length === MOST) break;
     const add = (at: string, each: unknown) => {
-      if (depth < MAX_DEPTH && queue.length < MAX_MEMBERS) queue.push([at, each, depth + 1]);
+      if (queue.length < MAX_MEMBERS) queue.push([at, each]);
     };
     if (isRecord(properties))
       for (const [name, member] of Object.entries(properties)) add(path + pathStep(name), member);
