@@ -8,6 +8,7 @@ import { complain, print } from '../../service/terminal.ts';
 import { codeOf } from '../../service/text.ts';
 import { type Given, suggestion, UsageError } from '../arguments.ts';
 import type { Conversion } from '../import/convert.ts';
+import { METHODS } from '../import/document.ts';
 import { importDocument } from '../import/index.ts';
 import { leftOutLines } from '../import/left-out.ts';
 import { merge } from '../import/merge.ts';
@@ -71,8 +72,6 @@ function optionsOf(given: Given, source: string) {
     (patterns.length === 0 || patterns.some((pattern) => pattern.test(path) || pattern.test(name)));
   return { url, base: isUrl(source) ? source : undefined, wants };
 }
-
-const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
 
 /** Reads the methods of `--only`. @throws UsageError for an unknown method or none, which would silently select nothing or all. */
 function methodsIn(text: string): string[] {

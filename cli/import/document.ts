@@ -20,7 +20,8 @@ export interface Operation {
 
 /** The longest chain of references. */
 const LONGEST_CHAIN = 50;
-const METHODS = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query']);
+/** The methods of operations. */
+export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE', 'QUERY'];
 
 /**
  * An OpenAPI document (3.0 to 3.2) or a Swagger document (2.0). References are resolved one at a time, when needed. Its texts are
@@ -77,7 +78,7 @@ export class ApiDocument {
   }
 
   #operationsAt(path: string, item: Block): Operation[] {
-    const own = Object.entries(item).filter(([method]) => METHODS.has(method));
+    const own = Object.entries(item).filter(([method]) => METHODS.includes(method.toUpperCase()));
     // Since OpenAPI 3.2, a path may have methods of any name.
     return [...own, ...Object.entries(this.block(item.additionalOperations))].flatMap(([method, block]) =>
       isRecord(block) ? [this.#operation(method.toUpperCase(), path, block, item)] : [],

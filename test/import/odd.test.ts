@@ -194,6 +194,11 @@ describe('an odd document', () => {
     const counts = (await Promise.all(hosts)).map(({ endpoints: { length } }) => length);
     assert.deepEqual(counts, [0, 0, 0, 0, 0, 1, 0, 0]);
   });
+
+  it('may write a method in capitals', async () => {
+    const { endpoints } = await outcome(api({ '/a': { POST: { responses: {} } } }));
+    assert.deepEqual(endpoints, [{ name: 'post-a', path: '/a', method: 'POST', parameters: [] }]);
+  });
 });
 
 it('two operations that are the same request become one endpoint', async (t) => {
