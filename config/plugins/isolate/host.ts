@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { LATE, withTimeout } from '../../../lib/time.ts';
 import { insideOf } from '../../../plugins-sdk/hooks/context.ts';
 import { responseTextOf } from '../../../plugins-sdk/hooks/public-hooks.ts';
-import { loadedInTime, PluginProblem } from '../plugin-problem.ts';
+import { loadedInTime } from '../plugin-problem.ts';
 import { type Asked, PluginProcess, type ProcessOptions } from './process.ts';
 
 export interface HostOptions extends ProcessOptions {
@@ -97,15 +97,14 @@ export class PluginHost {
     }
   }
 
-  /** Resolves when a process has begun the call. If the process ends before that, the call goes once to the next process. */
+  /** Resolves when a process has begun the call, or has ended as the one before. After the first end, the next process gets it. */
   async #begin(call: Call, isAgain = false): Promise<Asked> {
     const one = await this.#ready;
     if (call.isOver) throw new Error('the call was given up');
     const asked = one.ask(orderOf(call), call.context.signal);
     call.asked = asked;
-    if (await asked.begun) return asked;
-    const how = await one.ended;
-    if (isAgain) throw new PluginProblem(`its process has ended: ${how}`);
+    if ((await asked.begun) || isAgain) return asked;
+    await one.ended;
     return await this.#begin(call, true);
   }
 

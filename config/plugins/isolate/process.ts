@@ -115,10 +115,9 @@ export class PluginProcess {
     if (this.#waiting.size === MOST_WAITING) this.kill(`it did not end ${MOST_WAITING} calls`);
     const waiting = { hasBegun: false, begun: deferred<boolean>(), answer: deferred<Answer>() };
     waiting.answer.promise.catch(ignore);
-    if (this.#how === undefined) {
-      this.#waiting.set(i, waiting);
-      this.#awaited.add(i);
-    } else lose(waiting, this.#how);
+    this.#waiting.set(i, waiting);
+    this.#awaited.add(i);
+    if (this.#how !== undefined) this.#end(this.#how);
     this.#send(line);
     const ignoreAbort = signal && onAbort(signal, () => this.#send(`${JSON.stringify({ i, do: 'abort' })}\n`));
     return {
