@@ -183,16 +183,14 @@ export class PluginProcess {
   #end(how: string): string {
     this.#how = how;
     this.resident = 0;
-    for (const waiting of this.#waiting.values()) lose(waiting, how);
+    for (const { begun, answer } of this.#waiting.values()) {
+      begun.resolve(false);
+      answer.resolve(Promise.reject(new PluginProblem(`its process has ended: ${how}`)));
+    }
     this.#waiting.clear();
     this.#awaited.clear();
     return how;
   }
-}
-
-function lose({ begun, answer }: Waiting, how: string): void {
-  begun.resolve(false);
-  answer.resolve(Promise.reject(new PluginProblem(`its process has ended: ${how}`)));
 }
 
 function rebuilt({ problem, message, stack, issues }: Thrown): Error {
