@@ -28,6 +28,8 @@ export class IncomingRequest implements EndpointRequest {
 
   /** Reads the body once, although several functions may ask for it. */
   #read(ctx: Context, max: number): Promise<Buffer> {
+    // `readAnnounced` counts nothing.
+    if (Number(ctx.req.headers['content-length'] ?? 0) > max) return Promise.reject(tooLarge());
     const begun = this.#body;
     this.#body ??= readBody(ctx, max);
     return begun?.then((body) => (body.length > max ? Promise.reject(tooLarge()) : body)) ?? this.#body;
@@ -52,9 +54,7 @@ const tooLarge = () => new Refusal(413, 'Request body too large');
  * @throws Refusal 413 for a longer body, 499 for one that ends early.
  */
 function readBody(ctx: Context, max: number): Promise<Buffer> {
-  const { 'content-length': length, 'transfer-encoding': coding } = ctx.req.headers;
-  // `readAnnounced` counts nothing.
-  if (Number(length ?? 0) > max) return Promise.reject(tooLarge());
+  const coding = ctx.req.headers['transfer-encoding'];
   return coding === undefined ? readAnnounced(ctx.req) : readChunked(ctx, max, coding);
 }
 

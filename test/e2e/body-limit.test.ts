@@ -132,3 +132,12 @@ it('a plugin that looks at the body first, and takes more of it, leaves it to th
   const { status } = parseResponse(await exchangeRaw(service.url, `${head}\r\n${chunked(bodyOf(100), 50)}`));
   assert.equal(status, 200);
 });
+
+it('a plugin that takes less of the body than there is leaves it to the built-in', async (t) => {
+  const looks = `export default { name: 'looks', setup: () => ({ hooks: { parseBody: async (httpRequest) => {
+    await httpRequest.readBody(10).catch(() => undefined);
+  } } }) };`;
+  const answers = { '*': faults.json({ price: 7 }) };
+  const { at } = await served(t, { price: {} }, { answers, sources: { looks } });
+  assert.equal((await postText(at('price'), bodyOf(100))).status, 200);
+});
