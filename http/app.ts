@@ -58,7 +58,8 @@ export class HttpApp {
     app.on('error', () => undefined);
     const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => options.pipeline.serve(request));
     const router = routerOf(options.plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
-    app.use((ctx, next) => this.#respond(ctx, next));
+    // A client may leave before its request ends: a stop waits for that, too.
+    app.use((ctx, next) => options.plugins.hooks.running.track(() => this.#respond(ctx, next)));
     app.use(endpointFirst(endpoints));
     app.use(router.routes() as Middleware);
     app.use((ctx) => {

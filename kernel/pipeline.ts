@@ -81,9 +81,12 @@ export class Pipeline {
 
   /** Runs a request to an endpoint through all stages, up to its response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return this.#hooks.running.track(() => new RequestLifecycle(this.#hooks, this.#runtime, request).serve());
+    return new RequestLifecycle(this.#hooks, this.#runtime, request).serve();
   }
 }
+
+/** The reason of a refusal for a request whose outcome is known already. */
+const ENDED = 'the request has ended';
 
 /** One request on its way through the stages. */
 class RequestLifecycle {
@@ -273,9 +276,6 @@ class RequestLifecycle {
     void this.#hooks.running.track(() => responded.then(task));
   }
 }
-
-/** The reason of a refusal for a request whose outcome is known already. */
-const ENDED = 'the request has ended';
 
 const nothing: readonly AttachedStatement[] = Object.freeze([]);
 

@@ -60,6 +60,37 @@ describe('requests in flight', () => {
     const left = () => service.logs.filter(({ message }) => message.includes(' 499 ')).length === 2 || undefined;
     assert.ok(await eventually(left, 'a line for each'));
   });
+
+  it('go on at a route after their clients have left: plugins stop after them', async (t) => {
+    const slow = `${pluginTools}
+export default {
+  name: 'slow',
+  setup: () => ({
+    routes: [{ method: 'GET', path: '/slow', admit: false, async handle() {
+      note('asked');
+      while (globalThis.testIsHeld) await sleep(5);
+      note('ends', 'handler');
+      return { status: 200, body: '{}' };
+    } }],
+    stop: () => note('ends', 'plugin'),
+  }),
+};
+`;
+    Reflect.set(globalThis, 'testIsHeld', true);
+    const first = config({ a: {} }, { settings: { plugins: [{ source: './slow.mjs' }] } });
+    const service = await serviceFor(t, first, { files: { 'slow.mjs': slow } });
+    const connection = openRaw(service.url);
+    connection.write(`${requestHead('GET /slow')}\r\n`);
+    await notes.until('asked');
+    connection.destroy();
+    const left = () => service.logs.some(({ message }) => message.includes(' 499 ')) || undefined;
+    await eventually(left, 'the line of the request');
+    await reload(service, config({ a: {} }));
+    await answered(await service.post('api/a'));
+    assert.deepEqual(notes.of('ends'), []);
+    Reflect.set(globalThis, 'testIsHeld', false);
+    assert.deepEqual(await notes.until('ends', 2), ['handler', 'plugin']);
+  });
 });
 
 describe('state that has an end', () => {
