@@ -202,6 +202,12 @@ export class WaitGroup {
   }
 }
 
+/** Whether an exchange is the fork, or was forked from it. */
+function isWithin(exchange: Exchange, fork: Exchange): boolean {
+  const origin = control.originOf(exchange);
+  return exchange === fork || (origin !== undefined && isWithin(origin, fork));
+}
+
 /**
  * Work that requests for one key share while it is under way, as in Go's `singleflight`. It runs on a fork of the first
  * request's exchange, and thus on its budgets. It ends when the last waiting request has left.
@@ -224,7 +230,8 @@ export class Flights {
       flight.result = this.#running.track(async () => work(flight.fork)).finally(forget);
     }
     const { fork, result } = flight;
-    if (result === undefined || fork === exchange) throw new Error('shared work waits for itself');
+    // There is no result yet while the work itself begins.
+    if (result === undefined || isWithin(exchange, fork)) throw new Error('shared work waits for itself');
     flight.waiting += 1;
     try {
       return await new Promise((resolve, reject) => {

@@ -268,6 +268,21 @@ describe('a mode that streams without a run', () => {
   });
 });
 
+it('shared work that waits for itself through other work is refused', async () => {
+  type Sharing = Pick<AroundCall<Question, SignedResponse>, 'share'>;
+  const sharedBy = ({ share }: Sharing, key: string, ...inside: string[]): Promise<SignedResponse> =>
+    share(key, async (flight) => {
+      await setImmediate();
+      const [next, ...rest] = inside;
+      return next === undefined ? flight.next() : sharedBy(flight as object as Sharing, next, ...rest);
+    });
+  const answer = (_: unknown, __: Exchange, call: Sharing) => sharedBy(call, 'a', 'b', 'a');
+  const pipeline = pipelineOf('sync', { answer });
+  const reason = /shared work waits for itself/;
+  for (let count = 0; count < 2; count++) await assert.rejects(serve('sync', {}, pipeline), { status: 500, reason });
+  await pipeline.drained();
+});
+
 it('shared work that nobody waits for any more is waited for by a stop: it may have to tidy up', async () => {
   const ended: string[] = [];
   const { held, release } = heldWork();
