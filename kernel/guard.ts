@@ -167,10 +167,10 @@ class Call {
   #accept(value: unknown): unknown {
     const { contract, plugin } = this.#tap;
     let result: unknown;
-    contract.ended?.(this.#context);
     if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
     else if (this.#rest !== undefined && this.#hasAsked)
       throw new WrongShape('returned nothing, after it had asked for the rest');
+    contract.ended?.(this.#context);
     this.#charge?.requireTime();
     return result;
   }

@@ -64,7 +64,7 @@ describe('the memo of a request (`context.memo`)', () => {
     assert.deepEqual(await harness.run('onBeforeSign'), { passed: true });
   });
 
-  it('stays as it was when a hook throws, and when its time is over', async () => {
+  it('stays as it was when a hook throws or returns what is refused, and when its time is over', async () => {
     const seen: Memo[] = [];
     let late: Promise<void> | undefined;
     const harness = await testPlugin(
@@ -75,6 +75,10 @@ describe('the memo of a request (`context.memo`)', () => {
           onBeforeApiCall({ memo }) {
             memo.by = 'onBeforeApiCall';
             throw new Error('no');
+          },
+          onAfterApiCall({ memo }) {
+            memo.by = 'onAfterApiCall';
+            return { data: undefined };
           },
           onBeforeSign({ memo, signal }) {
             late = new Promise((resolve) => {
@@ -93,6 +97,7 @@ describe('the memo of a request (`context.memo`)', () => {
     const request = harness.request();
     await request.run('onHttpRequest');
     assert.deepEqual(await request.run('onBeforeApiCall'), DROPPED);
+    assert.deepEqual(await request.run('onAfterApiCall'), DROPPED);
     assert.deepEqual(await request.run('onBeforeSign'), {
       refused: { status: 403, message: 'Plugin "p" budget exhausted' },
     });
