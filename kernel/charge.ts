@@ -1,3 +1,4 @@
+// Where a test environment replaces the global one, its timers may have no `unref`.
 import { setInterval } from 'node:timers';
 import type { CallContext } from './values.ts';
 
@@ -68,30 +69,41 @@ const LOOKS = { soonest: 5, latest: 1000 };
 // Node keeps timers of equal length in a list, and drops it with the last one: each call would pay for a new list.
 setInterval(() => undefined, LOOKS.latest).unref();
 
+/** A call of a plugin's function. */
+export interface ChargedCall {
+  /** Milliseconds that it used, without the calls inside it. */
+  used: number;
+  /** For how much uncharged work it waits; infinite once it has ended. */
+  waitsFor: number;
+  /** The call that was the latest one when it began. */
+  readonly before: ChargedCall | undefined;
+}
+
 /**
- * The budget of one plugin in one request, shared by all its functions, which get it as their call context. Time is charged
- * once, however many of the plugin's calls are under way.
+ * The budget of one plugin in one request, shared by all its functions, which get it as their call context. However many of the
+ * plugin's calls are under way, time is charged once: to the latest of those that do not wait for uncharged work.
  */
 export class Charge implements CallContext {
   readonly plugin: string | undefined;
   readonly #total: number;
   readonly #request: { readonly clientSignal: AbortSource } | undefined;
+  readonly #origin: Charge | undefined;
   #used: number;
-  /** Milliseconds that calls which have ended used. */
-  #noted = 0;
-  /** Calls under way. */
-  #calls = 0;
-  /** The calls under way that wait for uncharged work, and for how much each; made with the first one. */
-  #waiting: Map<object, number> | undefined;
+  /** The latest of the calls under way. */
+  #latest: ChargedCall | undefined;
   /** The time at which the clock was last read. */
   #since = 0;
   #controller: AbortController | undefined;
 
-  /** @param request the signal also aborts when its client leaves. @param remaining milliseconds left of the total. */
-  constructor(total: number, request?: { readonly clientSignal: AbortSource }, plugin?: string, remaining = total) {
+  /**
+   * @param request the signal also aborts when its client leaves.
+   * @param origin the plugin's charge in the request that this one is a fork of: what was used there counts here, and the reverse.
+   */
+  constructor(total: number, request?: { readonly clientSignal: AbortSource }, plugin?: string, origin?: Charge) {
     this.#total = total;
-    this.#used = total - remaining;
+    this.#used = origin === undefined ? 0 : origin.#used;
     this.#request = request;
+    this.#origin = origin;
     this.plugin = plugin;
   }
 
@@ -115,10 +127,14 @@ export class Charge implements CallContext {
     this.#controller = undefined;
   }
 
-  /** Reads the clock, and charges the time since the last reading if a call was under way. @returns whether any time is left. */
+  /** Reads the clock, and charges the time since the last reading if a call was at work. @returns whether any time is left. */
   chargeTime(): boolean {
     const now = performance.now();
-    if (this.#calls > (this.#waiting?.size ?? 0)) this.#used += now - this.#since;
+    const call = this.#atWork();
+    if (call !== undefined) {
+      call.used += now - this.#since;
+      for (let one: Charge | undefined = this; one !== undefined; one = one.#origin) one.#used += now - this.#since;
+    }
     this.#since = now;
     if (this.#used < this.#total) return true;
     this.#controller?.abort();
@@ -130,48 +146,41 @@ export class Charge implements CallContext {
     if (!this.chargeTime()) throw over();
   }
 
-  /** Begins a call. @returns the value to pass to `end`. @throws Error if no time is left. */
-  begin(): number {
+  /** Returns the latest call that does not wait for uncharged work. */
+  #atWork(): ChargedCall | undefined {
+    let call = this.#latest;
+    while (call !== undefined && call.waitsFor > 0) call = call.before;
+    return call;
+  }
+
+  /** Begins a call. @throws Error if no time is left. */
+  begin(): ChargedCall {
     this.requireTime();
-    this.#calls += 1;
-    return this.#used - this.#noted;
+    this.#latest = { used: 0, waitsFor: 0, before: this.#latest };
+    return this.#latest;
+  }
+
+  /** Ends a call; `chargeTime` must come just before. */
+  end(call: ChargedCall): void {
+    call.waitsFor = Number.POSITIVE_INFINITY;
+    while (this.#latest?.waitsFor === Number.POSITIVE_INFINITY) this.#latest = this.#latest.before;
   }
 
   /**
-   * Ends a call; `chargeTime` must come just before.
-   * @param begun undefined for a call that found no time left.
-   * @param call what its uncharged work was begun with.
-   * @returns the milliseconds that it used, without the calls inside it.
-   */
-  end(begun: number | undefined, call?: object): number {
-    if (begun === undefined) return 0;
-    this.#calls -= 1;
-    // No call waits for work that was begun before the last one ended.
-    if (this.#calls === 0) this.#waiting = undefined;
-    else if (call !== undefined) this.#waiting?.delete(call);
-    const milliseconds = this.#used - this.#noted - begun;
-    this.#noted += milliseconds;
-    return milliseconds;
-  }
-
-  /**
-   * Does work that a call waits for. Its time is not charged, unless another call is at work.
-   * @param call the call under way; by default one that waits for nothing else.
+   * Does work whose time is not charged, unless another call is at work.
+   * @param call the one that waits for the work; by default the latest one that waits for nothing.
    * @throws Error if no time is left, and what the work throws.
    */
-  async uncharged<T>(work: () => Promise<T>, call: object = {}): Promise<T> {
+  async uncharged<T>(work: () => Promise<T>, call?: ChargedCall): Promise<T> {
     this.requireTime();
-    if (this.#calls === 0) return work();
-    this.#waiting ??= new Map();
-    const waiting = this.#waiting;
-    waiting.set(call, (waiting.get(call) ?? 0) + 1);
+    const waiting = call ?? this.#atWork();
+    if (waiting === undefined) return work();
+    waiting.waitsFor += 1;
     try {
       return await work();
     } finally {
       this.chargeTime();
-      const left = (waiting.get(call) ?? 0) - 1;
-      if (left > 0) waiting.set(call, left);
-      else waiting.delete(call);
+      waiting.waitsFor -= 1;
     }
   }
 

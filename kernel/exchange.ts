@@ -50,7 +50,7 @@ export class Exchange implements ExchangeInput {
       this.#endpoint = origin.#endpoint;
       this.#contextValues = origin.#contextValues && new Map(origin.#contextValues);
       // Plugins do not get back the time that they have used.
-      this.#charges = origin.#charges.map(({ total, plugin, remaining }) => new Charge(total, this, plugin, remaining));
+      this.#charges = origin.#charges.map((charge) => new Charge(charge.total, this, charge.plugin, charge));
     }
     // Otherwise a plugin could shadow members that the kernel reads.
     Object.freeze(this);

@@ -1,4 +1,4 @@
-import { Charge } from './charge.ts';
+import { Charge, type ChargedCall } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
 import type { Args, CallEvent, Guarded, Next, Observer } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
@@ -51,8 +51,8 @@ export function guarded(tap: Tap): Guarded {
 }
 
 /**
- * One call of a plugin's function. At an around stage the function gets this object as its last argument, for `signal`,
- * `exchange`, `next` and `share`. Other functions get an object with the signal: their charge or, without a budget, the exchange.
+ * One call of a plugin's function. The function's last argument holds its signal. At an around stage it is this object, which
+ * also has `exchange`, `next` and `share`; else the plugin's charge or, without a budget, the exchange.
  */
 class Call {
   readonly #tap: TapWithRow;
@@ -61,7 +61,8 @@ class Call {
   readonly #rest: Next | undefined;
   /** Each watch hook gets the full budget again, whether the client left or not. */
   readonly #charge: Charge | undefined;
-  #begun: number | undefined;
+  /** Undefined also for a call that found no time left. */
+  #charged: ChargedCall | undefined;
   /** The context that a public hook got. */
   #context: unknown;
   #hasAsked = false;
@@ -100,7 +101,7 @@ class Call {
 
   get share() {
     return (key: string, work: PluginFunction) => {
-      const tap = { ...this.#tap, fn: (_: unknown, __: unknown, call: unknown) => work(call) };
+      const tap = { ...this.#tap, fn: (_value: unknown, _exchange: unknown, call: unknown) => work(call) };
       const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
       return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
     };
@@ -145,7 +146,7 @@ class Call {
   }
 
   #call(): unknown {
-    this.#begun = this.#charge?.begin();
+    this.#charged = this.#charge?.begin();
     const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
     if (contract.context !== undefined) {
@@ -157,7 +158,7 @@ class Call {
     const call = this.#callContext();
     if (takes[0] === 'run') {
       const run = args[0] as Run;
-      return fn((options: Parameters<Run>[0]) => this.#uncharged(() => run(options)), this.#exchange, call);
+      return fn((...detached: Parameters<Run>) => this.#uncharged(() => run(...detached)), this.#exchange, call);
     }
     // Spreading the arguments would double the cost of most calls.
     return args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
@@ -198,8 +199,7 @@ class Call {
     // Reading an error may run the plugin's code, too, and end its budget.
     if (this.#charge?.chargeTime() === false) {
       outcome = 'exhausted';
-      const isBegun = this.#begun !== undefined;
-      const spent = isBegun ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
+      const spent = this.#charged ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#end(outcome);
@@ -214,8 +214,9 @@ class Call {
     const { plugin, stage, isBuiltin, options } = this.#tap;
     const charge = this.#charge;
     this.#isOver = true;
-    const milliseconds = charge?.end(this.#begun, this) ?? 0;
+    if (this.#charged !== undefined) charge?.end(this.#charged);
     if (outcome === 'done' && (isBuiltin || charge === undefined)) return;
+    const milliseconds = this.#charged?.used ?? 0;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
   }
 
@@ -230,9 +231,7 @@ class Call {
   /** A mode may do its work after its call, while its body streams. @throws Error at an around stage, and what the work throws. */
   async #whileUnderWay<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isOver && this.#rest !== undefined) throw new Error('the call has ended');
-    this.#charge?.requireTime();
-    if (this.#isOver || this.#charge === undefined) return work();
-    return this.#charge.uncharged(work, this);
+    return this.#charge?.uncharged(work, this.#charged) ?? work();
   }
 }
 

@@ -87,7 +87,7 @@ const hookFor: Readonly<Record<Kind, () => unknown>> = {
   pick: () => new AsyncSeriesBailHook<HookArgs, unknown>(HOOK_ARGS),
   map: () => new AsyncSeriesWaterfallHook<HookArgs>(HOOK_ARGS),
   watch: () => new AsyncParallelHook<HookArgs>(HOOK_ARGS),
-  // Composes the wrappers: it is called once, when the set is sealed.
+  // Composes the wrappers: it is called once, when the hooks are made.
   around: () => new SyncWaterfallHook(['rest']),
 };
 

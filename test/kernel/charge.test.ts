@@ -15,11 +15,47 @@ it('a charge counts a call that comes after one whose free work still goes on', 
   const begun = charge.begin();
   block(20);
   charge.chargeTime();
-  assert.ok(charge.end(begun) >= 20);
+  charge.end(begun);
+  assert.ok(begun.used >= 20);
   resolve(undefined);
   await free;
   const { remaining } = charge;
   block(5);
   charge.chargeTime();
   assert.equal(charge.remaining, remaining);
+});
+
+it('a charge divides its time between calls, also where an outer one ends first', () => {
+  const charge = new Charge(1000);
+  const outer = charge.begin();
+  block(15);
+  const inner = charge.begin();
+  block(20);
+  charge.chargeTime();
+  charge.end(outer);
+  block(5);
+  charge.chargeTime();
+  charge.end(inner);
+  assert.ok(outer.used >= 15 && inner.used >= 25, `${outer.used}, ${inner.used}`);
+  assert.ok(Math.abs(outer.used + inner.used - (1000 - charge.remaining)) < 0.001);
+});
+
+it('a charge counts a call inside one that waits for two kinds of uncharged work', async () => {
+  const charge = new Charge(1000);
+  const { promise, resolve } = deferred<undefined>();
+  const outer = charge.begin();
+  const works = [charge.uncharged(() => promise), charge.uncharged(() => promise, outer)];
+  const inner = charge.begin();
+  block(20);
+  charge.chargeTime();
+  charge.end(inner);
+  block(20);
+  charge.chargeTime();
+  assert.ok(inner.used >= 20);
+  assert.ok(outer.used < 20, `${outer.used}`);
+  resolve(undefined);
+  await Promise.all(works);
+  block(5);
+  charge.chargeTime();
+  assert.ok(outer.used >= 5);
 });

@@ -7,6 +7,7 @@ import { asRefusal, Refusal } from '../../kernel/refusal.ts';
 import { register } from '../../kernel/registry.ts';
 import type { CallContext } from '../../kernel/values.ts';
 import type { ErrorContext, HookContext } from '../../plugins-sdk/hooks/contexts.ts';
+import type { AroundCall } from '../../plugins-sdk/stage-functions.ts';
 import { block } from '../support/fuzz/situation.ts';
 import {
   ask,
@@ -237,6 +238,15 @@ describe('the budget', () => {
     assert.deepEqual(outcome, { value: '0x02' });
     assert.deepEqual(signals, [exchange.signal]);
     assert.equal(control.charge(exchange, 'p'), undefined);
+  });
+
+  it('is not renewed by work that requests share', async () => {
+    const sharing = async (_: unknown, __: unknown, { share, next }: AroundCall<unknown, unknown>) => {
+      for (let count = 0; count < 3; count++) await share(`key ${count}`, async () => block(40));
+      return next();
+    };
+    const { outcome } = await run('callApi', sharing, { budget: 100 });
+    assert.deepEqual(outcome, exhausted(spent(100)));
   });
 
   it('goes on without an open stage when it ends', async () => {
