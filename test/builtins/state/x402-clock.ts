@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
 import { authX402 } from '../../../builtins/auth-x402/index.ts';
 import type { StateStore } from '../../../plugins-sdk/state/store.ts';
 import { testEndpoint, testPlugin } from '../../../service/testing.ts';
@@ -42,6 +43,8 @@ export function payingOn(chain: Chain) {
     const buy = async (of: Endpoint, txHash: string) => {
       const { request, outcome } = await ask(of, txHash);
       await request.run('concluded', { outcome: { kind: 'abandoned' } });
+      // The end of a payment is written in the background.
+      await setImmediate();
       return outcome;
     };
     return { harness, ask, buy };
