@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { importDocument } from '../../cli/import/index.ts';
 import { readDocument } from '../../cli/import/read.ts';
+import { apiBlock } from '../../cli/import/write.ts';
 import { installed } from '../../tools/scripts/installed.ts';
 import { launch, PACKAGE_ROOT } from '../cli/run.ts';
 import { serviceFor } from '../support/service.ts';
@@ -55,8 +56,8 @@ async function verdicts(t: TestContext, document: string, methods: readonly stri
     url: between.url,
     wants,
   });
-  const open = apis.map((api) => ({ ...api, auth: { type: 'free' } }));
-  const names = new Set(JSON.stringify(apis).match(/(?<=\$\{)\w+/g));
+  const open = apis.map((api) => ({ ...apiBlock(api), auth: { type: 'free' } }));
+  const names = new Set(JSON.stringify(open).match(/(?<=\$\{)\w+/g));
   const env = Object.fromEntries([...names].map((name) => [name, 'Zm9vOmJhcg==']));
   const service = await serviceFor(t, { apis: open }, { env });
   for (const { name, endpoints } of apis)
