@@ -79,6 +79,16 @@ export interface ChargedCall {
   readonly before: ChargedCall | undefined;
 }
 
+/** What a plugin has used in a request and its forks. */
+interface Ledger {
+  /** Milliseconds. */
+  used: number;
+  /** The latest of the calls under way. */
+  latest: ChargedCall | undefined;
+  /** The time at which the clock was last read. */
+  since: number;
+}
+
 /**
  * The budget of one plugin in one request, shared by all its functions, which get it as their call context. However many of the
  * plugin's calls are under way, time is charged once: to the latest of those that do not wait for uncharged work.
@@ -87,23 +97,17 @@ export class Charge implements CallContext {
   readonly plugin: string | undefined;
   readonly #total: number;
   readonly #request: { readonly clientSignal: AbortSource } | undefined;
-  readonly #origin: Charge | undefined;
-  #used: number;
-  /** The latest of the calls under way. */
-  #latest: ChargedCall | undefined;
-  /** The time at which the clock was last read. */
-  #since = 0;
+  readonly #ledger: Ledger;
   #controller: AbortController | undefined;
 
   /**
    * @param request the signal also aborts when its client leaves.
-   * @param origin the plugin's charge in the request that this one is a fork of: what was used there counts here, and the reverse.
+   * @param origin the plugin's charge in the request that this one is a fork of: they are one budget, with a signal each.
    */
   constructor(total: number, request?: { readonly clientSignal: AbortSource }, plugin?: string, origin?: Charge) {
     this.#total = total;
-    this.#used = origin === undefined ? 0 : origin.#used;
+    this.#ledger = origin === undefined ? { used: 0, latest: undefined, since: 0 } : origin.#ledger;
     this.#request = request;
-    this.#origin = origin;
     this.plugin = plugin;
   }
 
@@ -113,12 +117,12 @@ export class Charge implements CallContext {
   }
 
   get remaining(): number {
-    return this.#total - this.#used;
+    return this.#total - this.#ledger.used;
   }
 
   get signal(): AbortSignal {
     this.#controller ??= controllerOf(this.#request?.clientSignal);
-    if (this.#used >= this.#total) this.#controller.abort();
+    if (this.remaining <= 0) this.#controller.abort();
     return this.#controller.signal;
   }
 
@@ -129,14 +133,15 @@ export class Charge implements CallContext {
 
   /** Reads the clock, and charges the time since the last reading if a call was at work. @returns whether any time is left. */
   chargeTime(): boolean {
+    const ledger = this.#ledger;
     const now = performance.now();
     const call = this.#atWork();
     if (call !== undefined) {
-      call.used += now - this.#since;
-      for (let one: Charge | undefined = this; one !== undefined; one = one.#origin) one.#used += now - this.#since;
+      call.used += now - ledger.since;
+      ledger.used += now - ledger.since;
     }
-    this.#since = now;
-    if (this.#used < this.#total) return true;
+    ledger.since = now;
+    if (ledger.used < this.#total) return true;
     this.#controller?.abort();
     return false;
   }
@@ -148,7 +153,7 @@ export class Charge implements CallContext {
 
   /** Returns the latest call that does not wait for uncharged work. */
   #atWork(): ChargedCall | undefined {
-    let call = this.#latest;
+    let call = this.#ledger.latest;
     while (call !== undefined && call.waitsFor > 0) call = call.before;
     return call;
   }
@@ -156,14 +161,16 @@ export class Charge implements CallContext {
   /** Begins a call. @throws Error if no time is left. */
   begin(): ChargedCall {
     this.requireTime();
-    this.#latest = { used: 0, waitsFor: 0, before: this.#latest };
-    return this.#latest;
+    const call = { used: 0, waitsFor: 0, before: this.#ledger.latest };
+    this.#ledger.latest = call;
+    return call;
   }
 
   /** Ends a call; `chargeTime` must come just before. */
   end(call: ChargedCall): void {
     call.waitsFor = Number.POSITIVE_INFINITY;
-    while (this.#latest?.waitsFor === Number.POSITIVE_INFINITY) this.#latest = this.#latest.before;
+    const ledger = this.#ledger;
+    while (ledger.latest?.waitsFor === Number.POSITIVE_INFINITY) ledger.latest = ledger.latest.before;
   }
 
   /**

@@ -49,8 +49,6 @@ export class Exchange implements ExchangeInput {
       this.#parameters = origin.#parameters;
       this.#endpoint = origin.#endpoint;
       this.#contextValues = origin.#contextValues && new Map(origin.#contextValues);
-      // Plugins do not get back the time that they have used.
-      this.#charges = origin.#charges.map((charge) => new Charge(charge.total, this, charge.plugin, charge));
     }
     // Otherwise a plugin could shadow members that the kernel reads.
     Object.freeze(this);
@@ -162,7 +160,9 @@ export class Exchange implements ExchangeInput {
       // Plugins are few, and most are called in every request: a map would cost more than the charges.
       for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
       if (total === undefined) return undefined;
-      const charge = new Charge(total, exchange, plugin);
+      // Plugins do not get back the time that they have used.
+      const origin = exchange.#origin && control.charge(exchange.#origin, plugin, total);
+      const charge = new Charge(total, exchange, plugin, origin);
       exchange.#charges.push(charge);
       return charge;
     },

@@ -171,7 +171,9 @@ class Call {
     if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
     else if (this.#rest !== undefined && this.#hasAsked)
       throw new WrongShape('returned nothing, after it had asked for the rest');
-    contract.ended?.(this.#context);
+    this.#charge?.requireTime();
+    if (contract.ended === undefined) return result;
+    contract.ended(this.#context);
     this.#charge?.requireTime();
     return result;
   }

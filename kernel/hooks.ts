@@ -63,7 +63,7 @@ export type Next = (value: unknown, exchange: Exchange) => unknown;
 /** The composed functions of an around stage, or of its rest, which end by calling the core. @throws Refusal */
 type Composed = (value: unknown, exchange: Exchange, core: Next) => unknown;
 
-/** A guarded function: returns its result, or a promise only if the plugin's function does. @throws Refusal, and nothing else. */
+/** A guarded function: returns its result, or a promise only if the plugin's function does. @throws Refusal */
 export type Guarded = (args: Args, rest?: Next) => unknown;
 
 /** tapable's callback, called once; an error is a refusal. */
@@ -100,7 +100,7 @@ function tapped(fn: Guarded): Tapped {
     } catch (refusal) {
       return done(refusal);
     }
-    if (result instanceof Promise) result.then((value) => done(null, value), done);
+    if (result instanceof Promise) result.then((value) => done(null, value), done).catch(done);
     else done(null, result);
   };
 }

@@ -21,8 +21,9 @@ export interface AroundCall<V, R> extends CallContext {
   next(value?: V): Promise<R>;
   /**
    * Does work once for all requests that ask for the same key at the same time, as in Go's `singleflight`. The work runs on a
-   * fork of the first request's exchange, goes on while any request waits, and its success or failure is shared. If a budget of
-   * the first request ends meanwhile, the others begin the work again, once. Waiting is charged to no plugin.
+   * fork of the first request's exchange, and on its budgets. It goes on while any request waits, and its success or failure is
+   * shared. If a budget of the first request ends meanwhile, the others begin the work again, once. Waiting is charged to no
+   * plugin.
    * @param key names the work; other plugins and stages have their own keys.
    * @throws Refusal
    */
@@ -31,7 +32,7 @@ export interface AroundCall<V, R> extends CallContext {
 
 /** The argument of shared work. */
 export interface Flight<V, R> extends CallContext {
-  /** A fork of the first request's exchange: same endpoint, parameters and context values, and what is left of its budgets. */
+  /** A fork of the first request's exchange: same endpoint, parameters, context values and budgets. */
   readonly exchange: Exchange;
   /** Calls the rest of the chain, as {@link AroundCall.next} does. */
   next(value?: V): Promise<R>;

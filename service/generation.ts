@@ -125,7 +125,7 @@ export class Generation {
 
   /** Resolves when no request is under way; detached requests and the hooks that observe their ends count, too. */
   served(): Promise<void> {
-    return this.plugins.hooks.running.wait();
+    return this.#pipeline.drained();
   }
 
   /** Resolves when no request and no background work is left; background work may make requests of its own. */

@@ -94,12 +94,12 @@ function pluginCalls(log: Log): (event: CallEvent) => void {
   const usedOf = new WeakMap<object, readonly StageTime[]>();
   return ({ exchange, plugin, stage, milliseconds, charge, outcome }) => {
     if (charge === undefined) return;
+    // Shared work uses the budget of the request that began it.
     const origin = control.originOf(exchange);
-    // Shared work uses what was left of the budget of the request that began it.
-    const begun = (origin && control.charge(origin, plugin)) ?? charge;
-    const before = usedOf.get(charge) ?? usedOf.get(begun) ?? [];
+    const budget = (origin && control.charge(origin, plugin)) ?? charge;
+    const before = usedOf.get(budget) ?? [];
     const all = milliseconds > 0 ? [...before, { stage, milliseconds }] : before;
-    usedOf.set(charge, all);
+    usedOf.set(budget, all);
     const used = all.reduce((sum, each) => sum + each.milliseconds, 0);
     // Only the hook that crossed the line is named, not those after it.
     if (outcome === 'done' && (used < charge.total * SLOW || used - milliseconds >= charge.total * SLOW)) return;

@@ -1,6 +1,7 @@
 /** A plugin has one budget for all its functions in a request: time is charged to whoever spends it, and to nobody else. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { control } from '../../kernel/exchange.ts';
 import type { CallEvent } from '../../kernel/hooks.ts';
 import { asRefusal, Refusal } from '../../kernel/refusal.ts';
@@ -20,6 +21,7 @@ import {
   newExchange,
   open,
   PLENTY,
+  response,
   run,
   SPENT_BEFORE,
   seal,
@@ -247,6 +249,15 @@ describe('the budget', () => {
     };
     const { outcome } = await run('callApi', sharing, { budget: 100 });
     assert.deepEqual(outcome, exhausted(spent(100)));
+  });
+
+  it('is charged once for work that is shared at the same time', async () => {
+    const sharing = async (_: unknown, __: unknown, { share, next }: AroundCall<unknown, unknown>) => {
+      await Promise.all(['a', 'b', 'c'].map((key) => share(key, () => pause(60))));
+      return next();
+    };
+    const { outcome } = await run('callApi', sharing, { budget: 150 });
+    assert.deepEqual(outcome, { value: response });
   });
 
   it('goes on without an open stage when it ends', async () => {

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { HookContext } from '../../plugins-sdk/hooks/contexts.ts';
 import { type SimplePlugin, Type } from '../../plugins-sdk/index.ts';
 import { testEndpoint, testPlugin } from '../../service/testing.ts';
+import { block } from '../support/fuzz/situation.ts';
 import { HOOKS } from '../support/plugin-files.ts';
 
 type Memo = HookContext['memo'];
@@ -104,6 +105,27 @@ describe('the memo of a request (`context.memo`)', () => {
     await late;
     await request.run('onError');
     assert.deepEqual(seen, [{ by: 'onHttpRequest' }]);
+  });
+
+  it('stays as it was when a hook blocks for longer than its budget', async () => {
+    const seen: Memo[] = [];
+    const harness = await testPlugin(
+      {
+        name: 'p',
+        hooks: {
+          onBeforeSign({ memo }) {
+            memo.by = 'onBeforeSign';
+            block(60);
+          },
+          onError: ({ memo }) => void seen.push(memo),
+        },
+      },
+      { budget: 50 },
+    );
+    const request = harness.request();
+    await request.run('onBeforeSign');
+    await request.run('onError');
+    assert.deepEqual(seen, [{}]);
   });
 
   it('takes nothing that is written after the hook has ended', async () => {
