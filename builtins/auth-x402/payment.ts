@@ -42,7 +42,6 @@ export function checkPayment(mined: Mined, terms: Asked, signer: Address, now: n
   if (!isSameHex(transaction.from, signer)) throw wrongSigner('signed by another account than the one that paid');
   const mismatch = (reason: string) => new Refusal(401, 'Payment does not match', { reason });
   if (receipt.status !== SUCCESS) throw mismatch('the transaction was reverted');
-  if (receipt.logs.some((log) => usesAuthorization(log, terms))) throw mismatch('it uses an authorisation (EIP-3009)');
   if (isZeroAddress(terms.token) ? !paysNative(mined, terms) : !paysToken(mined, terms))
     throw mismatch('it does not pay this amount of this token to this recipient');
   if (now - minedAt > greatestAge(terms)) throw new Refusal(401, 'Payment too old');
@@ -53,12 +52,14 @@ function paysNative({ transaction: { to, value } }: Mined, { recipient, amount }
   return isSameHex(to ?? '', recipient) && BigInt(value) >= BigInt(amount);
 }
 
-/** Whether an authorisation of the token is used: anybody may send one to the chain, and it pays by the scheme x402-exact. */
-function usesAuthorization({ address, topics: [event = ''] }: EventLog, { token }: Asked): boolean {
-  return isSameHex(address, token) && isSameHex(event, AUTHORIZATION_USED);
-}
-
-/** Whether one transfer is large enough; several small ones do not add up. Any account may have sent the tokens. */
+/**
+ * Whether one transfer is large enough; several small ones do not add up. Any account may have sent the tokens, but for those
+ * whose authorisation is used: anybody may send one to the chain, and it pays by the scheme x402-exact.
+ */
 function paysToken({ receipt: { logs } }: Mined, { token, recipient, amount }: Asked): boolean {
-  return logs.some((log) => (transferred(log, { token, to: recipient }) ?? -1n) >= BigInt(amount));
+  const authorizers = logs
+    .filter(({ address, topics: [event = ''] }) => isSameHex(address, token) && isSameHex(event, AUTHORIZATION_USED))
+    .map(({ topics }) => topics[1]?.toLowerCase());
+  const isPaid = (log: EventLog) => (transferred(log, { token, to: recipient }) ?? -1n) >= BigInt(amount);
+  return logs.some((log) => isPaid(log) && !authorizers.includes(log.topics[1]?.toLowerCase()));
 }
