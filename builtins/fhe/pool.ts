@@ -30,6 +30,8 @@ interface Worker {
   readonly process: OwnedProcess;
   /** Time of `performance.now()` at which it was started. */
   readonly bornAt: number;
+  /** Gets the report on the current value. */
+  take(report: Report): void;
 }
 
 /** Milliseconds until the next start after a failure; the time doubles with each further failure in a row. */
@@ -50,6 +52,8 @@ export class Pool {
   /** Duration of the last successful encryption, in milliseconds. */
   #lastDuration = 0;
   #failuresInRow = 0;
+  /** Time of `performance.now()` until which no worker is started. */
+  #pausedUntil = 0;
   /** Number of workers that encrypt a value. */
   busy = 0;
 
@@ -133,8 +137,7 @@ export class Pool {
     const cancel = () => tell(process, { kind: 'cancel' });
     signal.addEventListener('abort', cancel);
     const reported = new Promise<Report>((resolve) => {
-      process.child.once('message', (report: Report) => resolve(report));
-      process.ended.then((how) => resolve({ kind: 'failed', reason: `the worker ${how}` }));
+      worker.take = resolve;
     });
     tell(process, { kind: 'encrypt', task, timeout: left });
     const end = await withTimeout(left, reported);
@@ -157,13 +160,22 @@ export class Pool {
   #start(): Worker {
     const process = this.#options.spawn();
     this.#running.add(process);
-    process.ended.then(() => this.#running.delete(process));
-    return { process, bornAt: performance.now() };
+    const worker: Worker = { process, bornAt: performance.now(), take: () => undefined };
+    process.child.on('message', (report: Report) => worker.take(report));
+    process.ended.then((how) => {
+      this.#running.delete(process);
+      worker.take({ kind: 'failed', reason: `the worker ${how}` });
+    });
+    return worker;
   }
 
   async #backOff(): Promise<void> {
-    const pause = Math.min(FIRST_BACKOFF_MS * 2 ** this.#failuresInRow, LONGEST_BACKOFF_MS);
-    this.#failuresInRow += 1;
-    await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+    const now = performance.now();
+    // Workers that fail at the same time do so for one reason.
+    if (now >= this.#pausedUntil) {
+      this.#pausedUntil = now + Math.min(FIRST_BACKOFF_MS * 2 ** this.#failuresInRow, LONGEST_BACKOFF_MS);
+      this.#failuresInRow += 1;
+    }
+    await sleep(this.#pausedUntil - now, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 }
