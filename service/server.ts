@@ -32,7 +32,7 @@ export class Server {
   /** The config of the start. It sets where the server listens, whatever later configs say. */
   readonly #first: LoadedConfig;
   #phase: Phase = 'starting';
-  #lastReload: LastReload = { succeeded: true, inForceSince: 0, generation: 0 };
+  #lastReload: LastReload = { succeeded: true, inForceSince: Date.now() / 1000, generation: 1 };
   readonly #queue = reloadQueue();
   /** The latest reload that has set up plugins; a stop waits for it, because they may have to be stopped. */
   #replacing: Promise<unknown> = Promise.resolve();
@@ -62,10 +62,11 @@ export class Server {
     try {
       await this.#shared.stateEngine?.start();
       await generation.start();
-      this.#install(generation);
+      generation.commit();
       await listen();
     } catch (error) {
-      await this.stopAtOnce();
+      await generation.stop(LONGEST_DRAIN_MS);
+      await this.#close();
       throw error;
     }
     if (this.#phase === 'starting') this.#phase = 'serving';
@@ -127,16 +128,12 @@ export class Server {
       await next.stop(this.#phase === 'stopping' ? 0 : LONGEST_DRAIN_MS);
       throw error;
     }
-    this.#install(next);
+    next.commit();
+    const generation = this.#lastReload.generation + 1;
+    this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000, generation };
+    this.#generation = next;
     void this.#retire(old);
     return old.loaded;
-  }
-
-  #install(generation: Generation): void {
-    generation.commit();
-    const generations = this.#lastReload.generation + 1;
-    this.#lastReload = { succeeded: true, inForceSince: Date.now() / 1000, generation: generations };
-    this.#generation = generation;
   }
 
   /** Stops a replaced generation after its requests have ended. */
