@@ -19,7 +19,8 @@ export interface ConfigKey<S extends TSchema = TSchema> {
   in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
 }
 
-/** Frozen blocks of configs that fit the schema of all keys together. Their values need no second check. */
+/** The keys whose schemas are in the schema of a config, and frozen blocks that fit it: such values need no second check. */
+export const composed = new WeakSet<ConfigKey>();
 export const validated = new WeakSet<object>();
 
 /**
@@ -37,12 +38,12 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     if (!isRecord(block)) return undefined;
     if (known.has(block)) return known.get(block);
     const value = path.split('.').reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block);
-    const isValid = value === undefined || validated.has(block) || Check(schema, value);
+    const isValid = value === undefined || (validated.has(block) && composed.has(key)) || Check(schema, value);
     if (!isValid) throw new Error(`config key ${path} was not validated`);
     if (Object.isFrozen(block)) known.set(block, value as Static<S>);
     return value as Static<S>;
   };
-  return {
+  const key: ConfigKey<S> = {
     level,
     path,
     schema,
@@ -53,6 +54,7 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     },
     in: (config) => read(level === 'root' ? config : config[level]),
   };
+  return key;
 }
 
 /** Declares an optional config key. See {@link configKey}. */

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { Check } from 'typebox/value';
 import { composeSchema } from '../../config/index.ts';
 import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
-import { api, builtins, config, endpoint, errorsOf } from './support.ts';
+import { api, builtins, config, endpoint, errorsOf, load } from './support.ts';
 
 const schema = composeSchema(builtins);
 
@@ -133,4 +133,12 @@ test('property: what the loader accepts, the published schema accepts', async (t
     { numRuns: 150 },
   );
   assert.ok(seen.accepted > 10 && seen.refused > 10, JSON.stringify(seen));
+});
+
+test('a key that no plugin owns is checked where it is read', async (t) => {
+  const { endpoints } = await load(t, config({ apis: [api({ endpoints: [endpoint({ cache: { maxAge: 5 } })] })] }));
+  const [first] = endpoints;
+  assert.ok(first !== undefined);
+  const key = configKey('endpoint', 'cache', Type.Object({ seconds: Type.Number() }));
+  assert.throws(() => key.of(first), { message: 'config key cache was not validated' });
 });
