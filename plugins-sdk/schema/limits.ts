@@ -25,7 +25,8 @@ export function limits(node: SchemaNode, value: unknown): string[] {
   const unit = isDuration(node) ? ' ms' : '';
   const bounds = Object.entries(BOUNDS).filter(([keyword]) => isBroken(keyword));
   if (bounds.length > 0) return bounds.map(([keyword, words]) => words(`${node.keyword(keyword)}${unit}`));
-  return ['pattern', 'format'].filter(isBroken).map((keyword) => formText(node, keyword, String(value)));
+  const broken = ['pattern', 'format'].filter(isBroken).slice(0, 1);
+  return broken.map((keyword) => formText(node, keyword, String(value)));
 }
 
 function atLeast(limit: string, unit: string): string {

@@ -37,7 +37,7 @@ export async function work({ identity, variables, signalled, ...started }: Worke
   const end = Promise.race([signalled, process.connected ? once(process, 'disconnect') : undefined]);
   try {
     if ((await Promise.race([starting, end.then(() => undefined)])) === undefined) return 0;
-    // The start has written this worker's lines, so they come before the primary's that all are ready.
+    // The start has written this worker's lines: they come before the primary's that all are ready, unless the reader is slow.
     link.ready();
   } catch (error) {
     if (identity.restarts === 0) throw error;

@@ -97,7 +97,7 @@ export class PluginHost {
     }
   }
 
-  /** Resolves when a process has begun the call, or has ended as the one before. After the first end, the next process gets it. */
+  /** Resolves when a process has begun the call. If it ends first, the next one gets it; its order may end unbegun, too. */
   async #begin(call: Call, isAgain = false): Promise<Asked> {
     const one = await this.#ready;
     if (call.isOver) throw new Error('the call was given up');
