@@ -112,6 +112,7 @@ export class Pool {
     release();
     if (report.kind === 'cancelled') return undefined;
     this.#failuresInRow = 0;
+    this.#pausedUntil = 0;
     this.#lastDuration = performance.now() - started;
     return report.ciphertext;
   }
