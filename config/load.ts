@@ -72,7 +72,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const redact = redactor(source.values);
   const plugins = await loadPlugins({ ...options, ...source, redact });
   const { schema, findings: collisions } = compose(plugins.definitions);
-  const view = viewOf(source, schema, dirname(file));
+  const view = viewOf(source, schema, new Set(plugins.definitions.flatMap(({ keys = [] }) => keys)), dirname(file));
   const { explained, findings: unidentified, uncertain } = identify(plugins.definitions, view);
   const findings = [
     ...source.findings,

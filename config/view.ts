@@ -4,7 +4,7 @@ import type { Endpoint, Json } from '../kernel/values.ts';
 import { keccak256, toHex } from '../lib/eth/hex.ts';
 import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
 import { deepFreeze } from '../lib/objects.ts';
-import { validated } from '../plugins-sdk/config-key.ts';
+import { type ConfigKey, validated } from '../plugins-sdk/config-key.ts';
 import {
   type CheckContext,
   type Definition,
@@ -25,8 +25,8 @@ import { fill, leafOf } from './variables.ts';
 /** The config with its variables replaced, and with samples for those that are unset. */
 export type View = ReturnType<typeof viewOf>;
 
-/** @param folder the folder of the config file. */
-export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
+/** @param keys those whose schemas are part of the schema. @param folder the folder of the config file. */
+export function viewOf(source: Interpolated, schema: TSchema, keys: ReadonlySet<ConfigKey>, folder: string) {
   const references = [...source.references];
   const short: Finding[] = [];
   const config = deepFreeze(fill(source, schema, warningOfShort(leafOf(source), short)));
@@ -42,7 +42,8 @@ export function viewOf(source: Interpolated, schema: TSchema, folder: string) {
       path: (relative: string) => resolve(folder, relative),
     });
   const context = contextOf(config);
-  if (shapes.length === 0) for (const { block, apiBlock } of context.endpoints) validated.add(block).add(apiBlock);
+  if (shapes.length === 0)
+    for (const { block, apiBlock } of context.endpoints) validated.set(block, keys).set(apiBlock, keys);
   const isCertain = references.every(([, { doubtful }]) => !doubtful);
   return {
     config,

@@ -19,9 +19,8 @@ export interface ConfigKey<S extends TSchema = TSchema> {
   in(config: Readonly<Record<string, unknown>>): Static<S> | undefined;
 }
 
-/** The keys whose schemas are in the schema of a config, and frozen blocks that fit it: such values need no second check. */
-export const composed = new WeakSet<ConfigKey>();
-export const validated = new WeakSet<object>();
+/** The keys by whose schemas a frozen block of a config has been checked: their values need no second check. */
+export const validated = new WeakMap<object, ReadonlySet<ConfigKey>>();
 
 /**
  * Declares a config key.
@@ -38,7 +37,7 @@ export function configKey<S extends TSchema>(level: Level, path: string, schema:
     if (!isRecord(block)) return undefined;
     if (known.has(block)) return known.get(block);
     const value = path.split('.').reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), block);
-    const isValid = value === undefined || (validated.has(block) && composed.has(key)) || Check(schema, value);
+    const isValid = value === undefined || validated.get(block)?.has(key) === true || Check(schema, value);
     if (!isValid) throw new Error(`config key ${path} was not validated`);
     if (Object.isFrozen(block)) known.set(block, value as Static<S>);
     return value as Static<S>;

@@ -1,5 +1,4 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
-import { composed } from '../../plugins-sdk/config-key.ts';
 import type { Definition } from '../../plugins-sdk/define.ts';
 import { millisecondsSchema } from '../../plugins-sdk/keys.ts';
 import { close, closedObject, copyWith } from '../../plugins-sdk/schema/close.ts';
@@ -50,7 +49,6 @@ const IN_PROCESS = 'memory';
  */
 export function compose(definitions: readonly Definition[]) {
   const claims = new Claims();
-  for (const key of definitions.flatMap(({ keys = [] }) => keys)) composed.add(key);
   const ownedBy: OwnedBy = (kind, of) =>
     definitions.flatMap((definition) =>
       of(definition).filter(([type]) => claims.claim(`${kind} "${type}"`, `plugin "${definition.name}"`)),

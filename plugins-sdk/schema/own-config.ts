@@ -88,6 +88,7 @@ export function withDefaults(schema: TSchema, value: unknown): unknown {
   const branch = branches.find(({ option, filled }) => Check(option, filled));
   const whole = node.parts.reduce<unknown>((rest, part) => withDefaults(part, rest), branch ? branch.filled : given);
   const absent = Object.fromEntries([...node.properties.keys()].map((key) => [key, undefined]));
+  // The given members keep their order, and the absent ones follow.
   const members = isRecord(whole) ? { ...whole, ...absent, ...whole } : whole;
   return mapMembers(members, (member, key) => withDefaults(schemaAt(node, key) ?? {}, member));
 }
