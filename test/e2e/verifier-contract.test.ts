@@ -107,6 +107,10 @@ describe('the verifier contract and answers of a running service', async () => {
   const fresh = () =>
     signedBy(TEST_KEY, { endpointId: service.ids['api/price'] ?? '', timestamp: moments++, data: '0x1234' });
 
+  // Here: the body of a suite within runs beside tests, and the node gives two transactions of one account the same nonce.
+  const again = await fresh();
+  const reentrant = await deploy('Reentrant', deliverer, again.signature);
+
   it('an answer is accepted once and refused from then on', async () => {
     const consumer = await deploy('PriceConsumer', deliverer, verifier, TEST_ADDRESS, service.ids['api/price']);
     const to = await target(consumer, 'onPrice');
@@ -324,13 +328,11 @@ describe('the verifier contract and answers of a running service', async () => {
     assert.ok(gas > 2_200_000n && gas < 2_500_000n, `${gas}`);
   });
 
-  describe('a callback that delivers again', async () => {
-    const answer = await fresh();
-    const reentrant = await deploy('Reentrant', deliverer, answer.signature);
-    const deliverTo = async (name: string) => deliver(verifier, answer, await target(reentrant, name));
+  describe('a callback that delivers again', () => {
+    const deliverTo = async (name: string) => deliver(verifier, again, await target(reentrant, name));
 
     it('what is being delivered is refused', async () => {
-      assert.equal(await refusal(verifier, answer, await target(reentrant, 'again')), ALREADY);
+      assert.equal(await refusal(verifier, again, await target(reentrant, 'again')), ALREADY);
     });
 
     it('and catches the refusal has been called once', async () => {
