@@ -95,15 +95,17 @@ export class Pool {
     const { timeout } = this.#options;
     const deadline = performance.now() + timeout;
     const release = this.#slots.tryAcquire() ?? (await this.#wait(signal));
+    const idle = await this.#idleWorker();
     const started = performance.now();
     // A task that cannot end in time would block the worker for the next one.
     const isTooLate = deadline - started < Math.min(this.#lastDuration, timeout / 2);
     if (isTooLate || signal.aborted || this.#stopping.signal.aborted) {
+      if (idle !== undefined) this.#idle.push(idle);
       release();
       throw new EncryptionFailure('it waited too long for a worker to be done in time');
     }
     this.busy += 1;
-    const report = await this.#ask(task, Math.max(Math.ceil(deadline - started), 1), signal);
+    const report = await this.#ask(task, Math.max(Math.ceil(deadline - started), 1), signal, idle);
     this.busy -= 1;
     if (report.kind === 'failed') {
       this.#backOff().then(release);
@@ -126,10 +128,10 @@ export class Pool {
   }
 
   /** Has a worker encrypt a value. After any failure its process is ended: it may be stuck, or its keys may be old. */
-  async #ask(task: Task, left: number, signal: AbortSignal): Promise<Report> {
+  async #ask(task: Task, left: number, signal: AbortSignal, idle: Worker | undefined): Promise<Report> {
     let worker: Worker;
     try {
-      worker = this.#idleWorker() ?? this.#start();
+      worker = idle ?? this.#start();
     } catch (error) {
       return { kind: 'failed', reason: `no worker could be started: ${errorText(error)}` };
     }
@@ -149,12 +151,14 @@ export class Pool {
     return report;
   }
 
-  /** Returns a worker without a value; undefined if there is none, or it has ended or is too old. */
-  #idleWorker(): Worker | undefined {
+  /** Returns a worker without a value; undefined if there is none, or it has ended or was too old. */
+  async #idleWorker(): Promise<Worker | undefined> {
     const worker = this.#idle.pop();
     if (worker === undefined || !this.#running.has(worker.process)) return undefined;
     if (performance.now() - worker.bornAt <= this.#options.lifetime) return worker;
     worker.process.kill();
+    // Its memory has to be free before the next process needs as much.
+    await worker.process.ended;
     return undefined;
   }
 

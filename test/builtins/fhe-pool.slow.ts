@@ -144,9 +144,10 @@ describe('the workers that encrypt', () => {
   });
 
   it('are ended when a value that was let go keeps them past its deadline', async (t) => {
-    const { workers, encrypt } = start(t, [STUCK, DILIGENT], { timeout: 2000 });
+    const { pool, workers, encrypt } = start(t, [STUCK, DILIGENT], { timeout: 2000 });
     const client = new AbortController();
     const gone = assert.rejects(encrypt(1, client.signal), failure('the client left'));
+    await eventually(() => pool.busy === 1);
     client.abort();
     await gone;
     await workers[0]?.ended;
@@ -154,9 +155,10 @@ describe('the workers that encrypt', () => {
   });
 
   it('are told when a client leaves, and go on', async (t) => {
-    const { workers, encrypt } = start(t, [OBEDIENT]);
+    const { pool, workers, encrypt } = start(t, [OBEDIENT]);
     const client = new AbortController();
     const gone = assert.rejects(encrypt(0, client.signal), failure('the client left'));
+    await eventually(() => pool.busy === 1);
     client.abort();
     await gone;
     assert.equal((await encrypt(5)).handle, '0x5');

@@ -105,3 +105,43 @@ it('an FHE worker keeps nothing of the values that it has encrypted', async (t) 
   await encrypt();
   assert.deepEqual([listened.mock.callCount(), worker.child.listenerCount('message')], [0, 1]);
 });
+
+describe('an FHE worker that is too old', () => {
+  const old = async (t: TestContext) => {
+    const pool = start(t, { lifetime: 1000 });
+    await pool.encrypt();
+    await pool.pass(1001);
+    return pool;
+  };
+
+  it('has ended before the next one starts, which needs as much memory', async (t) => {
+    const { workers, encrypt, pass } = await old(t);
+    const next = encrypt();
+    await pass(DYING_MS - 1);
+    assert.equal(workers.length, 1);
+    await pass(1);
+    await next;
+    assert.equal(workers.length, 2);
+  });
+
+  it('is not replaced when the client leaves meanwhile', async (t) => {
+    const { workers, encrypt, pass } = await old(t);
+    const client = new AbortController();
+    const gone = assert.rejects(encrypt(client.signal), { message: 'the client left' });
+    client.abort();
+    await gone;
+    await pass(DYING_MS);
+    assert.equal(workers.length, 1);
+    await encrypt();
+    assert.equal(workers.length, 2);
+  });
+
+  it('is not replaced when the service stops meanwhile', async (t) => {
+    const { pool, workers, encrypt, pass } = await old(t);
+    const refused = assert.rejects(encrypt(), { message: 'the service stops' });
+    const stopped = pool.stop();
+    await pass(DYING_MS);
+    await Promise.all([stopped, refused]);
+    assert.equal(workers.length, 1);
+  });
+});
