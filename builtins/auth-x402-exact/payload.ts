@@ -56,35 +56,36 @@ const CLOCK_MARGIN_SECONDS = CLOCK_MARGIN_MS / 1000;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 const invalid = (offer: Offer) => refusal(offer, 'invalid_payload');
+const misfit = (offer: Offer, what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
 
 /** Returns what identifies an authorisation: network, token, payer and nonce. */
 export function idOf({ requirements, authorization }: Payment): string {
   return [requirements.network, requirements.asset, authorization.from, authorization.nonce].join(' ');
 }
 
-/**
- * Reads the header, and checks it against the offer.
- * @param now epoch milliseconds.
- * @throws Refusal 402
- */
-export function paymentIn(text: string, { offer, ways }: Quote, now: number): Payment {
+/** Reads the header, and checks it against the offer, but for its times. @throws Refusal 402 */
+export function paymentIn(text: string, { offer, ways }: Quote): Payment {
   const { accepted, payload, extensions } = decoded(text, offer);
   const way = wayFor(accepted, ways, offer);
   if ('permit2Authorization' in payload) throw refusal(offer, 'unsupported_payload_type');
   if (!Check(SignedSchema, payload)) throw invalid(offer);
   const { from, to, value, validAfter, validBefore, nonce } = payload.authorization;
-  const misfit = (what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
-  if (!isSameHex(to, way.requirements.payTo)) throw misfit('recipient_mismatch');
-  if (value !== way.requirements.amount) throw misfit('authorization_value');
-  const seconds = BigInt(Math.floor(now / 1000));
-  if (BigInt(validAfter) > seconds) throw misfit('authorization_valid_after');
-  const left = BigInt(validBefore) - seconds;
-  const most = way.requirements.maxTimeoutSeconds + CLOCK_MARGIN_SECONDS;
-  if (left < LEAST_SECONDS || left > most) throw misfit('authorization_valid_before');
+  if (!isSameHex(to, way.requirements.payTo)) throw misfit(offer, 'recipient_mismatch');
+  if (value !== way.requirements.amount) throw misfit(offer, 'authorization_value');
   // Only the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
   const { signature } = payload;
   return { ...way, offer, authorization, signature, endsAt: Number(validBefore) * 1000, extensions };
+}
+
+/** Checks that a payment is valid now, and for as long as the offer says. @param now epoch milliseconds. @throws Refusal 402 */
+export function checkTimes({ offer, requirements, authorization }: Payment, now: number): void {
+  const { validAfter, validBefore } = authorization;
+  const seconds = BigInt(Math.floor(now / 1000));
+  if (BigInt(validAfter) > seconds) throw misfit(offer, 'authorization_valid_after');
+  const left = BigInt(validBefore) - seconds;
+  const most = requirements.maxTimeoutSeconds + CLOCK_MARGIN_SECONDS;
+  if (left < LEAST_SECONDS || left > most) throw misfit(offer, 'authorization_valid_before');
 }
 
 /** Decodes the header. @returns a `PaymentPayload` of version 2. @throws Refusal 402 */

@@ -7,10 +7,11 @@ import {
 } from '@x402/extensions/payment-identifier';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { reload } from '../support/reload.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
-import { askedFor, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
+import { askedFor, exactTerms, PRICE, paidBy, payloadFor, settledAs } from '../support/x402-exact.ts';
 import { costsTo, settleAndRefuse, shopWithPayer } from '../support/x402-shop.ts';
 
 describe('x402-exact: payments with an identifier', async () => {
@@ -24,8 +25,8 @@ describe('x402-exact: payments with an identifier', async () => {
     shop.upstream.json('/p', { price: 7 });
   });
 
-  const identified = async (id: string, endpoint = 'a/e', account = alice) => {
-    const paid = await payloadFor(service, endpoint, account);
+  const identified = async (id: string, endpoint = 'a/e', account = alice, seller = service) => {
+    const paid = await payloadFor(seller, endpoint, account);
     const extensions = appendPaymentIdentifierToExtensions({ ...paid.extensions }, id);
     return { ...paid, extensions: structuredClone(extensions) };
   };
@@ -91,6 +92,25 @@ describe('x402-exact: payments with an identifier', async () => {
       const extensions = { 'payment-identifier': { info: { required: false, id } } };
       await assertRefused(await send({ ...payload, extensions }), 400, 'Invalid payment identifier');
     }
+  });
+
+  it('still buy the same answer when authorisations may not be valid for so long any more', async (t) => {
+    const selling = (maxTimeoutSeconds: number) =>
+      shop.config(endpoints, {}, { auth: exactTerms(shop.market, shop.facilitator.url, { maxTimeoutSeconds }) });
+    const seller = await serviceFor(t, selling(86_400));
+    const long = () => identified(generatePaymentId(), 'a/e', alice, seller);
+    const [bought, unpaid] = [await long(), await long()];
+    const send = (payload: object) => seller.post('a/e', {}, paidBy(payload));
+    const text = await (await send(bought)).text();
+    assert.equal((await reload(seller, selling(300))).done, true);
+    await costs(0n, async () => {
+      assert.equal(await (await send(bought)).text(), text);
+      const { extensions } = bought;
+      for (const payload of [unpaid, { ...unpaid, extensions }]) {
+        const { error } = await askedFor(await send(payload));
+        assert.equal(error, 'invalid_exact_evm_payload_authorization_valid_before');
+      }
+    });
   });
 
   it('that bought nothing is free again', async () => {
