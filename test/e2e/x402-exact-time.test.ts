@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { PaymentPayload } from '@x402/core/types';
+import { hexlify, randomBytes } from 'ethers';
 import { runCli } from '../cli/run.ts';
 import { suite } from '../support/lifetime.ts';
 import { tableOf } from '../support/payments.ts';
@@ -37,6 +38,12 @@ describe('x402-exact: the end of an authorisation', async () => {
     const payload: PaymentPayload = await payloadFor(service, 'a/e', alice);
     const { nonce, validBefore } = payload.payload.authorization as { nonce: string; validBefore: string };
     const send = () => service.post('a/e', {}, paidBy(payload));
+    /** Sends an authorisation of the same payer that ends in so many seconds. */
+    const sendUntil = (seconds: number) => {
+      const times = { nonce: hexlify(randomBytes(32)), validBefore: String(Math.floor(clock.now / 1000) + seconds) };
+      const authorization = { ...Object(payload.payload.authorization), ...times };
+      return service.post('a/e', {}, paidBy({ ...payload, payload: { ...payload.payload, authorization } }));
+    };
     /** Of each payment that the command prints. */
     const fatesOf = async (...words: string[]) => {
       const { stdout } = await runCli(t, ['payments', ...words, '-c', join(service.folder, 'config.yaml')]);
@@ -48,12 +55,22 @@ describe('x402-exact: the end of an authorisation', async () => {
         await work();
         return faults.json({ price: 7 })(...asked);
       });
-    return { clock, end: Number(validBefore) * 1000, nonce, send, fatesOf, meanwhile };
+    return { clock, end: Number(validBefore) * 1000, nonce, send, sendUntil, fatesOf, meanwhile };
   }
   const settles = (answer: object) =>
     shop.facilitator.json('/settle', { transaction: '', network: shop.market.network, ...answer });
   const settled = { success: true, transaction: `0x${'34'.repeat(32)}` };
   const failed = { success: false, errorReason: 'insufficient_funds' };
+
+  it('is 6 seconds ahead or more, and at most 15 minutes later than the offer says', async (t) => {
+    const { sendUntil } = await start(t);
+    shop.facilitator.json('/verify', { isValid: true });
+    settles(settled);
+    const latest = 86_400 + 900;
+    const statuses = [];
+    for (const seconds of [5, 6, latest, latest + 1]) statuses.push((await sendUntil(seconds)).status);
+    assert.deepEqual(statuses, [402, 200, 200, 402]);
+  });
 
   it('while its answer is made has nothing settled', async (t) => {
     const { clock, end, send, meanwhile } = await start(t);
