@@ -2,8 +2,8 @@
 import { randomId } from '../../lib/eth/hex.ts';
 import { jsonIn } from '../../lib/json/value.ts';
 import type { Log } from '../../plugins-sdk/index.ts';
-import { type StateArea, update } from '../../plugins-sdk/state.ts';
-import type { Mark, Ticket } from './payment-mark.ts';
+import { type StateArea, StateUnavailable, update } from '../../plugins-sdk/state.ts';
+import { isOpen, type Mark, markIn, type Ticket } from './payment-mark.ts';
 
 /** Milliseconds for which a payment without a known end is remembered. */
 export const OPEN_TTL_MS = 30 * 86_400_000;
@@ -23,9 +23,24 @@ type Use = Pick<Ticket, 'payment' | 'token'>;
 export function paymentIndex(marks: StateArea, ids: StateArea, log: Log) {
   const list = ({ token }: Use, change: (entries: Names) => Names) =>
     changeList(marks, `open ${Number(token.slice(0, 4)) % LISTS}`, change);
+  /**
+   * Lists a payment as one that may be open, once for each request that tries to hold it. In a full list the oldest one makes
+   * room, if its end is known. An open payment that is not listed would be lost to operators.
+   * @param ended the oldest one, whose end is known. @throws StateUnavailable if there is no room.
+   */
+  const begin = async (use: Use, ended?: string): Promise<void> => {
+    const names = await list(use, (entries) => {
+      const kept = entries.filter((entry) => entry !== ended);
+      return kept.length < MOST_OPEN ? [...kept, entryOf(use)] : entries;
+    });
+    if (names.includes(entryOf(use))) return;
+    const [oldest = ''] = names;
+    const mark = markIn(await marks.get(paymentOf(oldest)));
+    if (mark && isOpen(mark)) throw new StateUnavailable('no room for another payment without a known end');
+    await begin(use, oldest);
+  };
   return {
-    /** Lists a payment as one that may be open, once for each request that tries to hold it. */
-    begin: (use: Use) => list(use, (entries) => [...entries, entryOf(use)].slice(-MOST_OPEN)),
+    begin,
     end: (use: Use) => list(use, (entries) => entries.filter((entry) => entry !== entryOf(use))),
     open: async (): Promise<Names> => {
       const lists = Array.from({ length: LISTS }, (_, index) => marks.get(`open ${index}`));
@@ -60,7 +75,7 @@ async function changeList(area: StateArea, key: string, change: (names: Names) =
     return names.length === 0 ? undefined : JSON.stringify(names);
   };
   // Other entries of the list may have to be kept for longer.
-  await update(area, key, text, { ttl, keepLonger: true });
+  return listIn(await update(area, key, text, { ttl, keepLonger: true }));
 }
 
 /** Reads a list; a text that another program wrote counts as empty. */

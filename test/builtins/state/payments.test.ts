@@ -98,6 +98,21 @@ describe('a hold', () => {
     assert.deepEqual(open, [[name(1), 'held']]);
   });
 
+  it('is refused where 1,000 payments of its list have no known end, until the oldest has ended', async () => {
+    const { clock, payments } = setUp(2000);
+    const inOneList = (n: number) => ({ ...ticketOf(name(n)), token: `0x00${n}` });
+    await payments.hold(inOneList(0), LIFE);
+    for (let n = 1; n < 1000; n++) await payments.hold(inOneList(n), 2 * LIFE);
+    const open = async () => (await payments.open()).map(({ payment }) => payment);
+    const listed = await open();
+    const message = 'no room for another payment without a known end';
+    await assert.rejects(payments.hold(inOneList(1000), LIFE), { message });
+    assert.deepEqual(await open(), listed);
+    clock.now += LIFE;
+    await payments.hold(inOneList(1000), LIFE);
+    assert.deepEqual(await open(), [...listed.slice(1), name(1000)]);
+  });
+
   it('becomes a redemption, and no other ticket does', async () => {
     const { payments } = setUp();
     const stranger = steps(payments, ticketOf(name(1)), LIFE);
