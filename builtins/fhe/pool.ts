@@ -28,8 +28,8 @@ class EncryptionFailure extends Error {
 /** A process that encrypts one value at a time. */
 interface Worker {
   readonly process: OwnedProcess;
-  /** Time of `performance.now()` at which it was started. */
-  readonly bornAt: number;
+  /** Time of `performance.now()` after which it gets no value. */
+  endsAt: number;
   /** Gets the report on the current value. */
   take(report: Report): void;
 }
@@ -45,7 +45,7 @@ export class Pool {
   readonly #options: PoolOptions;
   /** One slot for each worker, which is held also for a while after a failure. */
   readonly #slots: Semaphore;
-  /** The workers without a value. One may have ended since. */
+  /** The workers without a value, first those that were killed. Each may have ended since. */
   readonly #idle: Worker[] = [];
   readonly #running = new Set<OwnedProcess>();
   readonly #stopping = new AbortController();
@@ -146,16 +146,19 @@ export class Pool {
     const end = await withTimeout(left, reported);
     const report: Report = end === LATE ? { kind: 'failed', reason: late(this.#options.timeout) } : end;
     signal.removeEventListener('abort', cancel);
-    if (report.kind === 'failed') process.kill();
-    else this.#idle.push(worker);
+    if (report.kind === 'failed') {
+      worker.endsAt = Number.NEGATIVE_INFINITY;
+      process.kill();
+      this.#idle.unshift(worker);
+    } else this.#idle.push(worker);
     return report;
   }
 
-  /** Returns a worker without a value; undefined if there is none, or it has ended or was too old. */
+  /** Returns a worker without a value; undefined if there is none, or it has ended: it had failed, or was too old. */
   async #idleWorker(): Promise<Worker | undefined> {
     const worker = this.#idle.pop();
     if (worker === undefined || !this.#running.has(worker.process)) return undefined;
-    if (performance.now() - worker.bornAt <= this.#options.lifetime) return worker;
+    if (performance.now() <= worker.endsAt) return worker;
     worker.process.kill();
     // Its memory has to be free before the next process needs as much.
     await worker.process.ended;
@@ -163,9 +166,10 @@ export class Pool {
   }
 
   #start(): Worker {
-    const process = this.#options.spawn();
+    const { spawn, lifetime } = this.#options;
+    const process = spawn();
     this.#running.add(process);
-    const worker: Worker = { process, bornAt: performance.now(), take: () => undefined };
+    const worker: Worker = { process, endsAt: performance.now() + lifetime, take: () => undefined };
     process.child.on('message', (report: Report) => worker.take(report));
     process.ended.then((how) => {
       this.#running.delete(process);

@@ -79,12 +79,36 @@ describe('after a failure, the pool of FHE workers', () => {
     }
   });
 
+  it('starts no process beside one that has failed and not ended yet', async (t) => {
+    const { workers, succeeds, fails, pass } = start(t, { workers: 2 });
+    await fails();
+    await pass(250 - DYING_MS / 2);
+    // Its pause is that of the first failure, and almost over.
+    await fails();
+    const both = [succeeds(), succeeds()];
+    await pass(DYING_MS / 2);
+    assert.equal(workers.length, 3);
+    await pass(DYING_MS / 2);
+    assert.equal(workers.length, 4);
+    await Promise.all(both);
+  });
+
+  it('encrypts by a worker that has not failed', async (t) => {
+    const { workers, encrypt, succeeds, fails } = start(t, { workers: 2 });
+    await Promise.all([encrypt(), encrypt()]);
+    await fails();
+    await succeeds();
+    assert.equal(workers.length, 2);
+  });
+
   it('forgets with a success how long to pause', async (t) => {
     const { workers, succeeds, fails, pass } = start(t, { workers: 2 });
     await fails();
     await pass(250);
     await fails();
-    await succeeds();
+    const next = succeeds();
+    await pass(DYING_MS);
+    await next;
     // Without the success, the pause would go on for 500 ms.
     await fails();
     const last = succeeds();
