@@ -157,11 +157,11 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3100 },
   config: { lines: 2331 },
   service: { lines: 2800 },
-  builtins: { lines: 13620 },
+  builtins: { lines: 13628 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },
-  test: { lines: 60_392 },
+  test: { lines: 60_397 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

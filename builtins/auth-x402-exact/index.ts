@@ -23,7 +23,7 @@ import { fingerprintOf, identifiersOf, type Sold, soldAgain } from './kept-answe
 import { type Quote, type Quoting, quotingOf, refusal, requireProviders } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
-import { checkTimes, isSignedByPayer, paymentIn } from './payload.ts';
+import { isSignedByPayer, paymentIn, sentIn } from './payload.ts';
 import { type Purchase, Purchases } from './purchases.ts';
 import { acceptsOf, type Terms, TermsSchema, TYPE } from './terms.ts';
 
@@ -104,13 +104,17 @@ function authenticator(services: Services, facilitatorsOf: FacilitatorsOf, quote
     const text = exchange.headers['payment-signature'];
     if (text === undefined) throw refusal(offer, 'PAYMENT-SIGNATURE header is required');
     await attempt(exchange, async () => {
-      const payment = paymentIn(text, visit.quote);
-      const identified = identifierOf(payment);
+      const sent = sentIn(text, offer);
+      const identified = identifierOf(sent);
       const found = await identified?.find();
-      // The payment that bought the answer is proof enough, even if the offer asks for other times by now.
-      if (!found?.isSame) checkTimes(payment, services.now());
+      // The payment that bought the answer is proof enough, whatever is offered by now.
+      if (found?.isSame) {
+        visit.sold = found.sold;
+        return;
+      }
+      const payment = paymentIn(sent, visit.quote, services.now());
       // For another payment, the payer's signature must be checked.
-      if (found && !found.isSame && !isSignedByPayer(payment)) await facilitatorsOf(payment.method).verify(payment);
+      if (found && !isSignedByPayer(payment)) await facilitatorsOf(payment.method).verify(payment);
       if (found) visit.sold = found.sold;
       else visit.purchase = await bought.hold(payment, exchange, identified, () => call.signal.aborted);
     });

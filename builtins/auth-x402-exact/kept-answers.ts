@@ -20,7 +20,7 @@ import { lifeUntil } from '../shared/payment-mark.ts';
 import { areaIn } from '../shared/payments.ts';
 import { takeRoom } from '../shared/room.ts';
 import { PAYMENT_IDENTIFIER } from './offer.ts';
-import { idOf, type Payment } from './payload.ts';
+import { type Authorised, authorisedIn, idOf, type Sent } from './payload.ts';
 import { TYPE } from './terms.ts';
 
 /** What a settled payment has bought. */
@@ -57,11 +57,12 @@ const memory = new StateKey<MemoryArea>('x402-exact identifiers', { lasting: tru
 export function identifiersOf(services: Services) {
   const { now, log } = services;
   const area = areaIn(services, `${TYPE} identifiers`, memory);
-  return (payment: Payment): Entry | undefined => {
-    const id = memberAt(payment.extensions, PAYMENT_IDENTIFIER, 'info', 'id');
-    if (id === undefined) return undefined;
+  return (sent: Sent): Entry | undefined => {
+    const id = memberAt(sent.extensions, PAYMENT_IDENTIFIER, 'info', 'id');
+    const authorised = authorisedIn(sent);
+    if (id === undefined || authorised === undefined) return undefined;
     if (typeof id !== 'string' || !ID.test(id)) throw new Refusal(400, 'Invalid payment identifier');
-    return entryIn(area, log, payment, id, now());
+    return entryIn(area, log, authorised, id, now());
   };
 }
 
@@ -69,15 +70,16 @@ export function identifiersOf(services: Services) {
 export type Entry = ReturnType<typeof entryIn>;
 
 /** @param id of one payer on one network: it never finds what somebody else has paid for. @param now epoch milliseconds. */
-function entryIn(area: StateArea, log: Log, payment: Payment, id: string, now: number) {
-  const payer = payment.authorization.from.toLowerCase();
+function entryIn(area: StateArea, log: Log, payment: Authorised, id: string, now: number) {
+  const { from, validBefore } = payment.authorization;
+  const payer = from.toLowerCase();
   const key = hash('sha256', [payment.requirements.network, payer, id].join(' '));
   // The record until an answer is sold. A client that sends the same authorisation and signature is the one that has paid.
   const claim = { payment: idOf(payment).toLowerCase(), signature: hash('sha256', payment.signature) };
   const own = JSON.stringify(claim);
   // At least as long as an answer is kept: whether this payment was settled may stay unknown even after its end. A claim
   // by another payment could then pay a second time for the same answer.
-  const life = Math.max(lifeUntil(payment.endsAt, now), KEPT_MS);
+  const life = Math.max(lifeUntil(Number(validBefore) * 1000, now), KEPT_MS);
   return {
     /** Finds what was bought under the identifier, and whether this very payment bought it. @throws StateUnavailable */
     find: async (): Promise<{ readonly sold: Sold; readonly isSame: boolean } | undefined> => {

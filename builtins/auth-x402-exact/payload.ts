@@ -24,14 +24,19 @@ const SignedSchema = Type.Object({
   }),
 });
 
+type Signed = Readonly<Static<typeof SignedSchema>>;
+
+/** A signed authorisation for a token, whatever is offered. */
+export interface Authorised extends Signed {
+  readonly requirements: { readonly network: string; readonly asset: string };
+}
+
 /** A payment in one of the offered ways, as far as it can be checked without the chain. */
-export interface Payment extends Readonly<Static<typeof SignedSchema>>, Way {
+export interface Payment extends Signed, Way {
   /** The offer of the request that it pays. */
   readonly offer: Offer;
   /** End of the authorisation, in epoch milliseconds. */
   readonly endsAt: number;
-  /** The client's extensions, unchecked. */
-  readonly extensions: unknown;
 }
 
 const Members = Type.Object({});
@@ -44,7 +49,7 @@ const PayloadSchema = Type.Object({
   extensions: Type.Optional(Type.Union([Members, Type.Null()])),
 });
 /** The members of a client's payload that the service reads. */
-type Sent = Static<typeof PayloadSchema>;
+export type Sent = Static<typeof PayloadSchema>;
 
 /** Most characters of the header: base64 of a payload that repeats the offer, with a wallet contract's long signature. */
 const LONGEST_HEADER = 12_288;
@@ -56,40 +61,43 @@ const CLOCK_MARGIN_SECONDS = CLOCK_MARGIN_MS / 1000;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 const invalid = (offer: Offer) => refusal(offer, 'invalid_payload');
-const misfit = (offer: Offer, what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
 
 /** Returns what identifies an authorisation: network, token, payer and nonce. */
-export function idOf({ requirements, authorization }: Payment): string {
+export function idOf({ requirements, authorization }: Authorised): string {
   return [requirements.network, requirements.asset, authorization.from, authorization.nonce].join(' ');
 }
 
-/** Reads the header, and checks it against the offer, but for its times. @throws Refusal 402 */
-export function paymentIn(text: string, { offer, ways }: Quote): Payment {
-  const { accepted, payload, extensions } = decoded(text, offer);
+/** Returns the authorisation that a client has sent; undefined for anything else. */
+export function authorisedIn({ accepted: requirements, payload }: Sent): Authorised | undefined {
+  return Check(SignedSchema, payload) ? { ...payload, requirements } : undefined;
+}
+
+/**
+ * Checks what a client has sent against the offer.
+ * @param now epoch milliseconds.
+ * @throws Refusal 402
+ */
+export function paymentIn({ accepted, payload }: Sent, { offer, ways }: Quote, now: number): Payment {
   const way = wayFor(accepted, ways, offer);
   if ('permit2Authorization' in payload) throw refusal(offer, 'unsupported_payload_type');
   if (!Check(SignedSchema, payload)) throw invalid(offer);
   const { from, to, value, validAfter, validBefore, nonce } = payload.authorization;
-  if (!isSameHex(to, way.requirements.payTo)) throw misfit(offer, 'recipient_mismatch');
-  if (value !== way.requirements.amount) throw misfit(offer, 'authorization_value');
+  const misfit = (what: string) => refusal(offer, `invalid_exact_evm_payload_${what}`);
+  if (!isSameHex(to, way.requirements.payTo)) throw misfit('recipient_mismatch');
+  if (value !== way.requirements.amount) throw misfit('authorization_value');
+  const seconds = BigInt(Math.floor(now / 1000));
+  if (BigInt(validAfter) > seconds) throw misfit('authorization_valid_after');
+  const left = BigInt(validBefore) - seconds;
+  const most = way.requirements.maxTimeoutSeconds + CLOCK_MARGIN_SECONDS;
+  if (left < LEAST_SECONDS || left > most) throw misfit('authorization_valid_before');
   // Only the members that are signed.
   const authorization = { from, to, value, validAfter, validBefore, nonce };
   const { signature } = payload;
-  return { ...way, offer, authorization, signature, endsAt: Number(validBefore) * 1000, extensions };
-}
-
-/** Checks that a payment is valid now, and for as long as the offer says. @param now epoch milliseconds. @throws Refusal 402 */
-export function checkTimes({ offer, requirements, authorization }: Payment, now: number): void {
-  const { validAfter, validBefore } = authorization;
-  const seconds = BigInt(Math.floor(now / 1000));
-  if (BigInt(validAfter) > seconds) throw misfit(offer, 'authorization_valid_after');
-  const left = BigInt(validBefore) - seconds;
-  const most = requirements.maxTimeoutSeconds + CLOCK_MARGIN_SECONDS;
-  if (left < LEAST_SECONDS || left > most) throw misfit(offer, 'authorization_valid_before');
+  return { ...way, offer, authorization, signature, endsAt: Number(validBefore) * 1000 };
 }
 
 /** Decodes the header. @returns a `PaymentPayload` of version 2. @throws Refusal 402 */
-function decoded(text: string, offer: Offer): Sent {
+export function sentIn(text: string, offer: Offer): Sent {
   const bytes = Buffer.from(text, 'base64');
   const isText = text.length <= LONGEST_HEADER && BASE64.test(text) && isUtf8(bytes);
   const payload = isText ? jsonIn(bytes.toString()) : undefined;

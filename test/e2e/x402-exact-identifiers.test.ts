@@ -94,24 +94,29 @@ describe('x402-exact: payments with an identifier', async () => {
     }
   });
 
-  it('still buy the same answer when authorisations may not be valid for so long any more', async (t) => {
-    const selling = (maxTimeoutSeconds: number) =>
-      shop.config(endpoints, {}, { auth: exactTerms(shop.market, shop.facilitator.url, { maxTimeoutSeconds }) });
-    const seller = await serviceFor(t, selling(86_400));
-    const long = () => identified(generatePaymentId(), 'a/e', alice, seller);
-    const [bought, unpaid] = [await long(), await long()];
-    const send = (payload: object) => seller.post('a/e', {}, paidBy(payload));
-    const text = await (await send(bought)).text();
-    assert.equal((await reload(seller, selling(300))).done, true);
-    await costs(0n, async () => {
-      assert.equal(await (await send(bought)).text(), text);
-      const { extensions } = bought;
-      for (const payload of [unpaid, { ...unpaid, extensions }]) {
-        const { error } = await askedFor(await send(payload));
-        assert.equal(error, 'invalid_exact_evm_payload_authorization_valid_before');
-      }
+  const USUAL = { maxTimeoutSeconds: 300 };
+  const changes: [what: string, sold: object, offered: object, refusal: string][] = [
+    ['times', { maxTimeoutSeconds: 86_400 }, USUAL, 'invalid_exact_evm_payload_authorization_valid_before'],
+    ['prices', USUAL, { amount: String(PRICE + 1n) }, 'invalid_payment_requirements'],
+    ['recipients', USUAL, { payTo: `0x${'12'.repeat(20)}` }, 'invalid_payment_requirements'],
+  ];
+  for (const [what, sold, offered, refusal] of changes)
+    it(`still buy the same answer when other ${what} are offered by then`, async (t) => {
+      const selling = (terms: object) =>
+        shop.config(endpoints, {}, { auth: exactTerms(shop.market, shop.facilitator.url, terms) });
+      const seller = await serviceFor(t, selling(sold));
+      const fresh = () => identified(generatePaymentId(), 'a/e', alice, seller);
+      const [bought, unpaid] = [await fresh(), await fresh()];
+      const send = (payload: object) => seller.post('a/e', {}, paidBy(payload));
+      const text = await (await send(bought)).text();
+      assert.equal((await reload(seller, selling(offered))).done, true);
+      await costs(0n, async () => {
+        assert.equal(await (await send(bought)).text(), text);
+        const { extensions } = bought;
+        for (const payload of [unpaid, { ...unpaid, extensions }])
+          assert.equal((await askedFor(await send(payload))).error, refusal);
+      });
     });
-  });
 
   it('that bought nothing is free again', async () => {
     const id = generatePaymentId();
