@@ -1,8 +1,11 @@
+import { isUtf8 } from 'node:buffer';
 import type { Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
+import { JsonLimitError, readJson } from '../../lib/json/read.ts';
 import { loadSoon, undiciClient } from '../../lib/process/packages.ts';
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import {
+  type ApiResponse,
   ContextKey,
   createHttpClient,
   definePlugin,
@@ -10,14 +13,23 @@ import {
   type Exchange,
   type HttpClient,
   isRefusal,
+  type Json,
+  keep,
   type OutgoingRequest,
   perEndpoint,
+  type Refusal,
   RequestFailure,
 } from '../../plugins-sdk/index.ts';
-import { classOfRequest, failureClassOf, type Meters, redirectTarget } from '../../plugins-sdk/observe.ts';
-import { callTimeoutOf, failed } from '../shared/upstream.ts';
+import {
+  classOfRequest,
+  classOfStatus,
+  failureClassOf,
+  type Meters,
+  redirectTarget,
+} from '../../plugins-sdk/observe.ts';
+import { isLeftOut } from '../shared/parameter-value.ts';
+import { callTimeoutOf, failed, retryAfterOf } from '../shared/upstream.ts';
 import { certificateMeter, tlsKey, tlsOf } from '../shared/upstream-tls.ts';
-import { accept } from './answer.ts';
 import { check } from './checks.ts';
 import { failures } from './openapi.ts';
 import { limitOf, limitsOf, maxCalls, maxCallsOfApi, slot, slotsFor } from './slots.ts';
@@ -55,6 +67,51 @@ function noteRedirect(exchange: Exchange, base: string, { status, headers: { loc
   if (status < 300 || status > 399 || typeof location !== 'string' || !URL.canParse(location, base)) return;
   const { protocol, host, pathname } = new URL(location, base);
   redirectTarget.set(exchange, `${protocol}//${host}${pathname}`);
+}
+
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+/** Matches a character that is no white space in JSON. */
+const NOT_SPACE = /[^ \t\r\n]/;
+
+/** Statuses by which an upstream refuses a client's values; others concern the operator, as for a wrong key. */
+const OF_REQUESTERS: ReadonlySet<number> = new Set([400, 404, 422]);
+
+/** Makes the refusal of an answer with nothing that can be signed. */
+function unusable(reason: string, upstreamStatus: number): Refusal {
+  return failed(reason, 'body', { upstreamStatus });
+}
+
+/**
+ * Checks and reads an upstream answer.
+ * @param request that was answered.
+ * @throws Refusal 502 unless the answer is a success in JSON that every later stage can handle.
+ */
+function accept({ status, headers, body }: BoundedResponse, request: OutgoingRequest, exchange: Exchange): ApiResponse {
+  if (status < 200 || status > 299) {
+    const said = { upstreamStatus: status, retryAfter: retryAfterOf(headers) };
+    if (OF_REQUESTERS.has(status) && hasClientValue(exchange))
+      throw failed(`upstream status ${status} to what the client asked for`, 'requester', said);
+    throw failed(`upstream status ${status}`, classOfStatus(status), said);
+  }
+  if (!isUtf8(body)) throw unusable('the body is not in UTF-8', status);
+  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const text = body.toString('utf8', hasMark ? BYTE_ORDER_MARK.length : 0);
+  if (!NOT_SPACE.test(text)) return keep({ status, data: null, text: '', request });
+  return keep({ status, data: jsonOf(text, status), text, request });
+}
+
+/** Whether a parameter of the request has its value from the client. */
+function hasClientValue({ endpoint, parameters }: Exchange): boolean {
+  const declared = keys.parameters.of(endpoint) ?? [];
+  return declared.some((parameter) => parameter.fixed === undefined && !isLeftOut(parameter, parameters));
+}
+
+function jsonOf(text: string, status: number): Json {
+  try {
+    return readJson(text);
+  } catch (error) {
+    throw unusable(error instanceof JsonLimitError ? error.message : 'the body is no JSON', status);
+  }
 }
 
 /**
