@@ -16,10 +16,3 @@ export class BudgetError extends PathError {
 export interface StepBudget {
   steps: number;
 }
-
-const FULL_BUDGET = 400_000;
-
-/** A fresh {@link StepBudget} for one request. */
-export function fullBudget(): StepBudget {
-  return { steps: FULL_BUDGET };
-}

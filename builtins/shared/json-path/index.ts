@@ -1,12 +1,12 @@
 import { QUOTED_TEXT } from './brackets.ts';
-import { fullBudget, PathError, type StepBudget } from './budget.ts';
+import { PathError, type StepBudget } from './budget.ts';
 import { BY_NAME } from './filters.ts';
 import { follow, type Match, type SearchOptions, search, tokensOf } from './library.ts';
 import { type PathValues, Placeholders } from './placeholders.ts';
 import { named, parse, type Segment, type Selector } from './syntax.ts';
 
 export { splitList } from './brackets.ts';
-export { BudgetError, fullBudget, PathError, type StepBudget } from './budget.ts';
+export { BudgetError, PathError, type StepBudget } from './budget.ts';
 export { follow, type Location, type Match } from './library.ts';
 
 /** A compiled JSONPath. */
@@ -32,6 +32,13 @@ export interface CompiledPath {
   first(document: unknown, budget?: StepBudget, values?: PathValues): Match | undefined;
   /** Returns all matches, in the order of {@link first}. */
   all(document: unknown, budget?: StepBudget, values?: PathValues): readonly Match[];
+}
+
+const FULL_BUDGET = 400_000;
+
+/** A fresh {@link StepBudget} for one request. */
+export function fullBudget(): StepBudget {
+  return { steps: FULL_BUDGET };
 }
 
 const MAX_REQUESTER_PATH = 512;
