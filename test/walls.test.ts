@@ -153,11 +153,11 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1251, files: 9 },
   http: { lines: 495, files: 6 },
-  lib: { lines: 1896 },
+  lib: { lines: 1860 },
   'plugins-sdk': { lines: 3100 },
   config: { lines: 2331 },
   service: { lines: 2800 },
-  builtins: { lines: 13628 },
+  builtins: { lines: 13661 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },

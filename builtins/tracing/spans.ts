@@ -1,5 +1,4 @@
 import type { Context, Span } from '@opentelemetry/api';
-import { writeTraceparent } from '../../lib/http/trace-context.ts';
 import {
   type ApiResponse,
   ContextKey,
@@ -8,7 +7,7 @@ import {
   type OutgoingRequest,
 } from '../../plugins-sdk/index.ts';
 import { askedFor, type FailureClass, failureClassOf, type StageEvent } from '../../plugins-sdk/observe.ts';
-import { clientTrace, readHeaders, traceId } from './propagation.ts';
+import { clientTrace, readHeaders, traceId, writeTraceparent } from './propagation.ts';
 import type { Tracing } from './span-export.ts';
 
 /** Routes without spans: supervisors ask them every few seconds, and nobody needs those traces. */
