@@ -157,11 +157,11 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3100 },
   config: { lines: 2331 },
   service: { lines: 2800 },
-  builtins: { lines: 13661 },
+  builtins: { lines: 13662 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },
-  test: { lines: 60_397 },
+  test: { lines: 60_403 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Release, Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { OwnedProcess } from '../../lib/process/child-process.ts';
@@ -60,6 +60,8 @@ export class Pool {
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#slots = new Semaphore(options.workers);
+    // Each worker that pauses listens: from the eleventh on, Node.js would warn of a leak.
+    setMaxListeners(0, this.#stopping.signal);
   }
 
   /** Number of values that wait for a worker. */

@@ -93,6 +93,13 @@ describe('after a failure, the pool of FHE workers', () => {
     await Promise.all(both);
   });
 
+  it('pauses as many workers as there are, without a warning of Node.js', async (t) => {
+    const { fails } = start(t, { workers: 11 });
+    const warned = t.mock.method(process, 'emitWarning');
+    await Promise.all(Array.from({ length: 11 }, () => fails()));
+    assert.equal(warned.mock.callCount(), 0);
+  });
+
   it('encrypts by a worker that has not failed', async (t) => {
     const { workers, encrypt, succeeds, fails } = start(t, { workers: 2 });
     await Promise.all([encrypt(), encrypt()]);
