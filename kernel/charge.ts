@@ -7,27 +7,27 @@ export type AbortSource = Pick<AbortSignal, 'aborted' | 'addEventListener' | 're
 
 type Listener = Parameters<AbortSource['addEventListener']>[1];
 
+/** Aborts a client signal. Code that only has the signal cannot. */
+export let abort: (signal: ClientSignal) => void;
+
 /** A signal that aborts when the client leaves. It costs a fiftieth of an `AbortSignal`. */
 export class ClientSignal implements AbortSource {
   #aborted = false;
   readonly #listeners = new Set<Listener>();
 
-  static abort(this: void, signal: ClientSignal): void {
-    signal.#aborted = true;
-    for (const listener of signal.#listeners) {
-      try {
-        if (typeof listener === 'function') listener(new Event('abort'));
-        else listener.handleEvent(new Event('abort'));
-      } catch {
-        // The other listeners must still be called.
+  static {
+    abort = (signal) => {
+      signal.#aborted = true;
+      for (const listener of signal.#listeners) {
+        try {
+          if (typeof listener === 'function') listener(new Event('abort'));
+          else listener.handleEvent(new Event('abort'));
+        } catch {
+          // The other listeners must still be called.
+        }
       }
-    }
-    signal.#listeners.clear();
-  }
-
-  constructor() {
-    // Otherwise a plugin could shadow its members, and hide the abort from the kernel.
-    Object.freeze(this);
+      signal.#listeners.clear();
+    };
   }
 
   get aborted(): boolean {
@@ -43,11 +43,6 @@ export class ClientSignal implements AbortSource {
   }
 }
 
-/** Aborts a client signal. Code that only has the signal cannot. */
-export const { abort } = ClientSignal;
-// Otherwise plugins would have it, as `exchange.clientSignal.constructor.abort`.
-Reflect.deleteProperty(ClientSignal, 'abort');
-
 /** Calls a listener when the source aborts, or at once if it has aborted. @returns a function that removes the listener. */
 export function onAbort(source: AbortSource, tell: () => void): () => void {
   if (source.aborted) tell();
@@ -62,7 +57,8 @@ export function controllerOf(source: AbortSource | undefined): AbortController {
   return controller;
 }
 
-const over = () => new Error('the budget has ended');
+/** Makes the error of a call whose plugin has no time left. */
+export const over = () => new Error('the budget has ended');
 
 /** Bounds of the milliseconds until a budget is checked again. More checks would cost much. */
 const LOOKS = { soonest: 5, latest: 1000 };
@@ -76,7 +72,7 @@ export interface ChargedCall {
   /** For how much uncharged work it waits; infinite once it has ended. */
   waitsFor: number;
   /** The call that was the latest one when it began. */
-  readonly before: ChargedCall | undefined;
+  before: ChargedCall | undefined;
 }
 
 /** What a plugin has used in a request and its forks. */
@@ -87,6 +83,13 @@ interface Ledger {
   latest: ChargedCall | undefined;
   /** The time at which the clock was last read. */
   since: number;
+}
+
+/** Returns the latest call that does not wait for uncharged work. */
+function latestAtWork({ latest }: Ledger): ChargedCall | undefined {
+  let call = latest;
+  while (call !== undefined && call.waitsFor > 0) call = call.before;
+  return call;
 }
 
 /**
@@ -101,17 +104,23 @@ export class Charge implements CallContext {
   #controller: AbortController | undefined;
 
   /**
+   * @param budget milliseconds.
    * @param request the signal also aborts when its client leaves.
    * @param origin the plugin's charge in the request that this one is a fork of: they are one budget, with a signal each.
    */
-  constructor(total: number, request?: { readonly clientSignal: AbortSource }, plugin?: string, origin?: Charge) {
-    this.#total = total;
+  constructor(
+    budget: number | 'none',
+    request?: { readonly clientSignal: AbortSource },
+    plugin?: string,
+    origin?: Charge,
+  ) {
+    this.#total = budget === 'none' ? Number.POSITIVE_INFINITY : budget;
     this.#ledger = origin === undefined ? { used: 0, latest: undefined, since: 0 } : origin.#ledger;
     this.#request = request;
     this.plugin = plugin;
   }
 
-  /** The milliseconds of budget at the beginning of the request. */
+  /** The milliseconds of budget at the beginning of the request; infinite for a plugin without a budget. */
   get total(): number {
     return this.#total;
   }
@@ -133,9 +142,10 @@ export class Charge implements CallContext {
 
   /** Reads the clock, and charges the time since the last reading if a call was at work. @returns whether any time is left. */
   chargeTime(): boolean {
+    if (this.#total === Number.POSITIVE_INFINITY) return true;
     const ledger = this.#ledger;
     const now = performance.now();
-    const call = this.#atWork();
+    const call = latestAtWork(ledger);
     if (call !== undefined) {
       call.used += now - ledger.since;
       ledger.used += now - ledger.since;
@@ -151,26 +161,20 @@ export class Charge implements CallContext {
     if (!this.chargeTime()) throw over();
   }
 
-  /** Returns the latest call that does not wait for uncharged work. */
-  #atWork(): ChargedCall | undefined {
-    let call = this.#ledger.latest;
-    while (call !== undefined && call.waitsFor > 0) call = call.before;
-    return call;
-  }
-
   /** Begins a call. @throws Error if no time is left. */
-  begin(): ChargedCall {
-    this.requireTime();
-    const call = { used: 0, waitsFor: 0, before: this.#ledger.latest };
+  begin(call: ChargedCall): void {
+    if (!this.chargeTime()) throw over();
+    call.before = this.#ledger.latest;
     this.#ledger.latest = call;
-    return call;
   }
 
-  /** Ends a call; `chargeTime` must come just before. */
-  end(call: ChargedCall): void {
+  /** Charges time as `chargeTime` does, and ends a call. @returns whether any time is left. */
+  end(call: ChargedCall): boolean {
+    const isLeft = this.chargeTime();
     call.waitsFor = Number.POSITIVE_INFINITY;
     const ledger = this.#ledger;
     while (ledger.latest?.waitsFor === Number.POSITIVE_INFINITY) ledger.latest = ledger.latest.before;
+    return isLeft;
   }
 
   /**
@@ -180,7 +184,7 @@ export class Charge implements CallContext {
    */
   async uncharged<T>(work: () => Promise<T>, call?: ChargedCall): Promise<T> {
     this.requireTime();
-    const waiting = call ?? this.#atWork();
+    const waiting = call ?? latestAtWork(this.#ledger);
     if (waiting === undefined) return work();
     waiting.waitsFor += 1;
     try {
@@ -193,6 +197,7 @@ export class Charge implements CallContext {
 
   /** Calls a function with an error when the budget ends. @returns a function that prevents it. */
   onEnd(tell: (error: Error) => void): () => void {
+    if (this.#total === Number.POSITIVE_INFINITY) return () => undefined;
     let timer: NodeJS.Timeout | undefined;
     // Time may be left after the timer: none was charged while the call waited for uncharged work.
     const look = () => {

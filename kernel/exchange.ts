@@ -155,14 +155,20 @@ export class Exchange implements ExchangeInput {
     /** Returns whether any plugin's budget is used up. */
     isSpent: (exchange: Exchange): boolean => exchange.#charges.some(({ remaining }) => remaining <= 0),
 
-    /** Returns a plugin's charge in this request. @param total milliseconds; makes the charge if there is none yet. */
-    charge(exchange: Exchange, plugin: string, total?: number): Charge | undefined {
+    /** Returns the charge of a plugin that was called in this request. */
+    chargeOf(exchange: Exchange, plugin: string): Charge | undefined {
       // Plugins are few, and most are called in every request: a map would cost more than the charges.
       for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
-      if (total === undefined) return undefined;
+      return undefined;
+    },
+
+    /** Returns a plugin's charge in this request. @param budget milliseconds. */
+    charge(exchange: Exchange, plugin: string, budget: number | 'none'): Charge {
+      const made = control.chargeOf(exchange, plugin);
+      if (made !== undefined) return made;
       // Plugins do not get back the time that they have used.
-      const origin = exchange.#origin && control.charge(exchange.#origin, plugin, total);
-      const charge = new Charge(total, exchange, plugin, origin);
+      const origin = exchange.#origin && control.charge(exchange.#origin, plugin, budget);
+      const charge = new Charge(budget, exchange, plugin, origin);
       exchange.#charges.push(charge);
       return charge;
     },

@@ -1,9 +1,9 @@
-import { Charge, type ChargedCall } from './charge.ts';
+import { Charge, type ChargedCall, over } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
 import type { Args, CallEvent, Guarded, Next, Observer } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
 import { type Contract, type Contracts, type Stage, type StageName, stages, WrongShape } from './stages.ts';
-import type { ApiResponse, CallContext, Run } from './values.ts';
+import type { ApiResponse, Run } from './values.ts';
 
 /** What the guard uses for all plugins alike. */
 export interface GuardOptions {
@@ -50,23 +50,39 @@ export function guarded(tap: Tap): Guarded {
   return (args, rest) => new Call(own, args, rest).run();
 }
 
-/**
- * One call of a plugin's function. The function's last argument holds its signal. At an around stage it is this object, which
- * also has `exchange`, `next` and `share`; else the plugin's charge or, without a budget, the exchange.
- */
-class Call {
+/** What a function of an around stage gets in place of the charge. Plugins may take its functions apart. */
+class AroundCall {
+  readonly exchange: Exchange;
+  readonly next: (value?: unknown) => Promise<unknown>;
+  readonly share: (key: string, work: PluginFunction) => Promise<unknown>;
+  readonly #charge: Charge;
+
+  constructor(exchange: Exchange, charge: Charge, next: AroundCall['next'], share: AroundCall['share']) {
+    this.exchange = exchange;
+    this.#charge = charge;
+    this.next = next;
+    this.share = share;
+  }
+
+  get signal(): AbortSignal {
+    return this.#charge.signal;
+  }
+}
+
+/** One call of a plugin's function, which gets the plugin's charge as its last argument. */
+class Call implements ChargedCall {
+  used = 0;
+  waitsFor = 0;
+  before: ChargedCall | undefined;
   readonly #tap: TapWithRow;
   readonly #args: Args;
   readonly #exchange: Exchange;
   readonly #rest: Next | undefined;
-  /** Each watch hook gets the full budget again, whether the client left or not. */
-  readonly #charge: Charge | undefined;
-  /** Undefined also for a call that found no time left. */
-  #charged: ChargedCall | undefined;
+  readonly #charge: Charge;
   /** The context that a public hook got. */
   #context: unknown;
+  #hasBegun = false;
   #hasAsked = false;
-  #isOver = false;
 
   /** @param rest of an around stage. */
   constructor(tap: TapWithRow, args: Args, rest: Next | undefined) {
@@ -75,41 +91,8 @@ class Call {
     this.#args = args;
     this.#rest = rest;
     this.#exchange = args[args.length - 1] as Exchange;
-    if (budget !== 'none')
-      this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
-  }
-
-  get signal(): AbortSignal {
-    return this.#callContext().signal;
-  }
-
-  get exchange(): Exchange {
-    return this.#exchange;
-  }
-
-  // `next` and `share` are getters of functions, so that plugins may take them apart: `(value, exchange, { next }) => …`.
-  get next() {
-    return (given?: unknown) =>
-      this.#uncharged(async () => {
-        const { contract, returns, isBuiltin, options } = this.#tap;
-        const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
-        const result = await this.#rest?.(asked, this.#exchange);
-        if (returns === 'response' && !isBuiltin) options.contracts.protect(result as ApiResponse);
-        return result;
-      });
-  }
-
-  get share() {
-    return (key: string, work: PluginFunction) => {
-      const tap = { ...this.#tap, fn: (_value: unknown, _exchange: unknown, call: unknown) => work(call) };
-      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
-      return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
-    };
-  }
-
-  /** The holder of the function's signal. At a watch stage a client that leaves does not abort it. */
-  #callContext(): CallContext {
-    return this.#charge ?? (this.#tap.kind === 'watch' ? new AbortController() : this.#exchange);
+    // Each watch hook gets the full budget again, whether the client left or not.
+    this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
   }
 
   /** Returns the function's result: a promise only if the function returns one. @throws Refusal */
@@ -122,7 +105,7 @@ class Call {
     } catch (error) {
       return this.#fail(error);
     }
-    return this.#succeed(result);
+    return this.#orRest(result);
   }
 
   /** Waits for what the function has promised, at most until the budget ends. */
@@ -133,7 +116,7 @@ class Call {
       // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
       const followed = new Promise((follow) => follow(pending));
       const value = await new Promise((resolve, reject) => {
-        forget = this.#charge?.onEnd(reject);
+        forget = this.#charge.onEnd(reject);
         followed.then(resolve, reject);
       });
       result = this.#accept(value);
@@ -142,45 +125,64 @@ class Call {
     } finally {
       forget?.();
     }
-    return this.#succeed(result);
+    return this.#orRest(result);
   }
 
   #call(): unknown {
-    this.#charged = this.#charge?.begin();
     const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
+    const charge = this.#charge;
+    charge.begin(this);
+    this.#hasBegun = true;
     if (contract.context !== undefined) {
-      this.#context = contract.context(args, this.#callContext(), hidden, plugin);
+      this.#context = contract.context(args, charge, hidden, plugin);
       return fn(this.#context);
     }
     if (takes[0] === 'response' && !isBuiltin) options.contracts.protect(args[0] as ApiResponse);
-    if (this.#rest !== undefined) return fn(...args, this);
-    const call = this.#callContext();
+    if (this.#rest !== undefined) return fn(...args, this.#aroundCall(this.#rest));
     if (takes[0] === 'run') {
       const run = args[0] as Run;
-      return fn((...detached: Parameters<Run>) => this.#uncharged(() => run(...detached)), this.#exchange, call);
+      return fn((...detached: Parameters<Run>) => this.#uncharged(() => run(...detached)), this.#exchange, charge);
     }
     // Spreading the arguments would double the cost of most calls.
-    return args.length === 2 ? fn(args[0], args[1], call) : fn(...args, call);
+    return args.length === 2 ? fn(args[0], args[1], charge) : fn(...args, charge);
   }
 
-  /** Checks what the function returned: reading it may run an operator's code, in accessors and proxies. @throws Error */
+  #aroundCall(rest: Next): AroundCall {
+    const next = (given?: unknown) =>
+      this.#uncharged(async () => {
+        const { contract, returns, isBuiltin, options } = this.#tap;
+        const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
+        const result = await rest(asked, this.#exchange);
+        if (returns === 'response' && !isBuiltin) options.contracts.protect(result as ApiResponse);
+        return result;
+      });
+    const share = (key: string, work: PluginFunction) => {
+      const tap = { ...this.#tap, fn: (_value: unknown, _exchange: unknown, call: unknown) => work(call) };
+      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], rest).run();
+      return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
+    };
+    return new AroundCall(this.#exchange, this.#charge, next, share);
+  }
+
+  /** Ends the call with what the function returned: reading it may run an operator's code, in accessors and proxies. @throws Error */
   #accept(value: unknown): unknown {
-    const { contract, plugin } = this.#tap;
+    const { contract, plugin, isBuiltin } = this.#tap;
     let result: unknown;
     if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
     else if (this.#rest !== undefined && this.#hasAsked)
       throw new WrongShape('returned nothing, after it had asked for the rest');
-    this.#charge?.requireTime();
-    if (contract.ended === undefined) return result;
-    contract.ended(this.#context);
-    this.#charge?.requireTime();
+    if (contract.ended !== undefined) {
+      this.#charge.requireTime();
+      contract.ended(this.#context);
+    }
+    if (!this.#charge.end(this)) throw over();
+    if (!isBuiltin) this.#tell('done');
     return result;
   }
 
-  /** Ends the call. At an around stage, a function that returned nothing leaves the answer to the rest. @throws Refusal */
-  #succeed(result: unknown): unknown {
-    this.#end('done');
+  /** At an around stage, a function that returned nothing leaves the answer to the rest. @throws Refusal */
+  #orRest(result: unknown): unknown {
     return result === undefined ? this.#rest?.(this.#args[0], this.#exchange) : result;
   }
 
@@ -199,27 +201,24 @@ class Call {
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
     // Reading an error may run the plugin's code, too, and end its budget.
-    if (this.#charge?.chargeTime() === false) {
+    if (!this.#charge.end(this)) {
       outcome = 'exhausted';
-      const spent = this.#charged ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
+      const spent = this.#hasBegun ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
-    this.#end(outcome);
+    this.#tell(outcome);
     if (fails !== 'open') throw refusal;
     if (kind === 'watch' || !abandoned)
       options.complain({ plugin, stage, requestId, error: outcome === 'exhausted' ? refusal : error });
     return undefined;
   }
 
-  /** Ends the call. Calls of built-ins, and of plugins without a budget, are reported only when they fail. */
-  #end(outcome: CallEvent['outcome']): void {
-    const { plugin, stage, isBuiltin, options } = this.#tap;
-    const charge = this.#charge;
-    this.#isOver = true;
-    if (this.#charged !== undefined) charge?.end(this.#charged);
-    if (outcome === 'done' && (isBuiltin || charge === undefined)) return;
-    const milliseconds = this.#charged?.used ?? 0;
-    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
+  /** Reports the call: that of a built-in, or of a plugin without a budget, only if it failed. */
+  #tell(outcome: CallEvent['outcome']): void {
+    const { plugin, stage, budget, options } = this.#tap;
+    const charge = budget === 'none' ? undefined : this.#charge;
+    if (outcome === 'done' && charge === undefined) return;
+    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds: this.used, charge, outcome });
   }
 
   /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */
@@ -232,8 +231,8 @@ class Call {
 
   /** A mode may do its work after its call, while its body streams. @throws Error at an around stage, and what the work throws. */
   async #whileUnderWay<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isOver && this.#rest !== undefined) throw new Error('the call has ended');
-    return this.#charge?.uncharged(work, this.#charged) ?? work();
+    if (this.waitsFor === Number.POSITIVE_INFINITY && this.#rest !== undefined) throw new Error('the call has ended');
+    return this.#charge.uncharged(work, this);
   }
 }
 

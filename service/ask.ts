@@ -44,7 +44,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   // The request keeps the client's request ID: under that ID operators find what was done for the client.
   const exchange = new Exchange({ requestId, method, route, headers, socketAddress });
   control.receive(exchange, parametersOf(asked));
-  const charge = control.charge(as, plugin);
+  const charge = control.chargeOf(as, plugin);
   charge?.requireTime();
   checkChain(as, id);
   askedFor.set(exchange, as);

@@ -96,7 +96,7 @@ function pluginCalls(log: Log): (event: CallEvent) => void {
     if (charge === undefined) return;
     // Shared work uses the budget of the request that began it.
     const origin = control.originOf(exchange);
-    const budget = (origin && control.charge(origin, plugin)) ?? charge;
+    const budget = (origin && control.chargeOf(origin, plugin)) ?? charge;
     const before = usedOf.get(budget) ?? [];
     const all = milliseconds > 0 ? [...before, { stage, milliseconds }] : before;
     usedOf.set(budget, all);

@@ -1,20 +1,24 @@
 /** What a plugin has left of its budget is charged once, whatever its calls leave behind. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Charge } from '../../kernel/charge.ts';
+import { Charge, type ChargedCall } from '../../kernel/charge.ts';
 import { deferred } from '../../lib/time.ts';
 import { block } from '../support/fuzz/situation.ts';
+
+function begin(charge: Charge): ChargedCall {
+  const call: ChargedCall = { used: 0, waitsFor: 0, before: undefined };
+  charge.begin(call);
+  return call;
+}
 
 it('a charge counts a call that comes after one whose free work still goes on', async () => {
   const charge = new Charge(1000);
   const { promise, resolve } = deferred<undefined>();
-  const left = charge.begin();
+  const left = begin(charge);
   const free = charge.uncharged(() => promise);
-  charge.chargeTime();
   charge.end(left);
-  const begun = charge.begin();
+  const begun = begin(charge);
   block(20);
-  charge.chargeTime();
   charge.end(begun);
   assert.ok(begun.used >= 20);
   resolve(undefined);
@@ -27,14 +31,12 @@ it('a charge counts a call that comes after one whose free work still goes on', 
 
 it('a charge divides its time between calls, also where an outer one ends first', () => {
   const charge = new Charge(1000);
-  const outer = charge.begin();
+  const outer = begin(charge);
   block(15);
-  const inner = charge.begin();
+  const inner = begin(charge);
   block(20);
-  charge.chargeTime();
   charge.end(outer);
   block(5);
-  charge.chargeTime();
   charge.end(inner);
   assert.ok(outer.used >= 15 && inner.used >= 25, `${outer.used}, ${inner.used}`);
   assert.ok(Math.abs(outer.used + inner.used - (1000 - charge.remaining)) < 0.001);
@@ -43,11 +45,10 @@ it('a charge divides its time between calls, also where an outer one ends first'
 it('a charge counts a call inside one that waits for two kinds of uncharged work', async () => {
   const charge = new Charge(1000);
   const { promise, resolve } = deferred<undefined>();
-  const outer = charge.begin();
+  const outer = begin(charge);
   const works = [charge.uncharged(() => promise), charge.uncharged(() => promise, outer)];
-  const inner = charge.begin();
+  const inner = begin(charge);
   block(20);
-  charge.chargeTime();
   charge.end(inner);
   block(20);
   charge.chargeTime();

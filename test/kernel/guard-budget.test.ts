@@ -127,7 +127,7 @@ describe('the budget', () => {
     it(`is charged for reading ${what}`, async () => {
       const exchange = newExchange();
       await run(stage, result, { exchange });
-      const { remaining = PLENTY } = control.charge(exchange, 'p') ?? {};
+      const { remaining = PLENTY } = control.chargeOf(exchange, 'p') ?? {};
       assert.ok(remaining <= PLENTY - 50, `${remaining}`);
     });
   }
@@ -238,8 +238,10 @@ describe('the budget', () => {
     };
     const { outcome, exchange } = await run('onBeforeSign', fn, { budget: 'none' });
     assert.deepEqual(outcome, { value: '0x02' });
-    assert.deepEqual(signals, [exchange.signal]);
-    assert.equal(control.charge(exchange, 'p'), undefined);
+    assert.equal(control.chargeOf(exchange, 'p')?.remaining, Number.POSITIVE_INFINITY);
+    assert.equal(signals[0]?.aborted, false);
+    control.disconnect(exchange);
+    assert.equal(signals[0]?.aborted, true);
   });
 
   it('is not renewed by work that requests share', async () => {
