@@ -59,7 +59,7 @@ export class HttpApp {
     const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => options.pipeline.serve(request));
     const router = routerOf(options.plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
     // A client may leave before its request ends: a stop waits for that, too.
-    app.use((ctx, next) => options.plugins.hooks.running.track(() => this.#respond(ctx, next)));
+    app.use((ctx, next) => options.plugins.running.track(() => this.#respond(ctx, next)));
     app.use(endpointFirst(endpoints));
     app.use(router.routes() as Middleware);
     app.use((ctx) => {
@@ -80,7 +80,7 @@ export class HttpApp {
   async #respond(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
     const { state, req, res } = ctx;
     this.#underWay += 1;
-    this.#options.plugins.hooks.running.add();
+    this.#options.plugins.running.add();
     // `send` writes the response, with less work than koa.
     ctx.respond = false;
     res.on('close', () => this.#close(ctx));
@@ -161,7 +161,7 @@ export class HttpApp {
       this.#options.observer.response?.(request.exchange, isOut || endStream !== undefined ? res.statusCode : 499);
     }
     request?.out();
-    this.#options.plugins.hooks.running.done();
+    this.#options.plugins.running.done();
   }
 
   #refused(ctx: AppContext, error: unknown): HttpResponse {

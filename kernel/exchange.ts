@@ -156,11 +156,8 @@ export class Exchange implements ExchangeInput {
     isSpent: (exchange: Exchange): boolean => exchange.#charges.some(({ remaining }) => remaining <= 0),
 
     /** Returns the charge of a plugin that was called in this request. */
-    chargeOf(exchange: Exchange, plugin: string): Charge | undefined {
-      // Plugins are few, and most are called in every request: a map would cost more than the charges.
-      for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
-      return undefined;
-    },
+    chargeOf: (exchange: Exchange, plugin: string): Charge | undefined =>
+      exchange.#charges.find((charge) => charge.plugin === plugin),
 
     /** Returns a plugin's charge in this request. @param budget milliseconds. */
     charge(exchange: Exchange, plugin: string, budget: number | 'none'): Charge {

@@ -1,6 +1,6 @@
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap, SyncWaterfallHook } from 'tapable';
 import type { Charge } from './charge.ts';
-import type { Exchange, WaitGroup } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
   type AnswerOf,
@@ -10,8 +10,8 @@ import {
   byStage,
   type Kind,
   type ResultOf,
+  type Stage,
   type StageName,
-  stageNames,
   stages,
 } from './stages.ts';
 import type { Awaitable } from './values.ts';
@@ -133,77 +133,78 @@ function call(hook: StageHook, args: Args): unknown {
 const callCore: Composed = (value, exchange, core) => core(value, exchange);
 
 /** A guarded function with its place. */
-interface HookedFunction {
+export interface HookedFunction {
   readonly stage: StageName;
   readonly variant: string;
   readonly plugin: string;
   readonly guarded: Guarded;
 }
 
-/** The guarded functions of all plugins, by stage. */
-export class Hooks {
-  /** Work that a stop waits for. */
-  readonly running: WaitGroup;
-  readonly #hooks: Readonly<Record<StageName, HookMap<StageHook>>>;
-  readonly #composed = new Map<StageName, Composed>();
+/** The guarded functions of one stage, of all plugins. */
+class StageHooks<N extends StageName> {
+  readonly #stage: N;
+  readonly #row: Stage;
   readonly #observer: Pick<Observer, 'stage'>;
+  readonly #hooks: HookMap<StageHook>;
+  /** The hook of a stage without variants. */
+  readonly #hook: StageHook | undefined;
+  /** At an around stage: what the hook has made of the functions. */
+  readonly #composed: Composed | undefined;
 
-  /**
-   * @param functions in the order in which they are called; at around stages the first is outermost.
-   * @param observer gets an event for each stage that has functions.
-   */
-  constructor(functions: readonly HookedFunction[], running: WaitGroup, observer: Pick<Observer, 'stage'>) {
-    this.#hooks = byStage((stage) => new HookMap(() => hookFor[stages[stage].kind]() as StageHook));
-    this.running = running;
+  constructor(stage: N, functions: readonly HookedFunction[], observer: Pick<Observer, 'stage'>) {
+    this.#stage = stage;
+    this.#row = stages[stage];
     this.#observer = observer;
-    for (const { stage, variant, plugin, guarded } of functions)
-      if (stages[stage].kind !== 'around') this.#hooks[stage].for(variant).tapAsync(plugin, tapped(guarded));
+    const { kind } = this.#row;
+    this.#hooks = new HookMap(() => hookFor[kind]() as StageHook);
+    if (kind !== 'around')
+      for (const { variant, plugin, guarded } of functions) this.#hooks.for(variant).tapAsync(plugin, tapped(guarded));
     // Who wraps last is outermost: functions A, B and C make A(B(C(core))).
-    for (const { stage, variant, plugin, guarded } of functions.toReversed())
-      if (stages[stage].kind === 'around') this.#hooks[stage].for(variant).tap(plugin, wrapper(guarded));
-    for (const stage of stageNames) {
-      const hook = stages[stage].kind === 'around' ? this.#hooks[stage].get('') : undefined;
-      if (hook !== undefined) this.#composed.set(stage, hook.call(callCore));
-    }
+    else for (const { plugin, guarded } of functions.toReversed()) this.#hooks.for('').tap(plugin, wrapper(guarded));
+    this.#hook = this.#hooks.get('');
+    if (kind === 'around') this.#composed = this.#hook?.call(callCore);
   }
 
-  isTapped(stage: StageName, variant = ''): boolean {
-    return this.#hooks[stage].get(variant) !== undefined;
+  isTapped(variant = ''): boolean {
+    return this.#hooks.get(variant) !== undefined;
   }
 
   /**
-   * Calls the functions of a stage. If there are none, or none returns anything, the result of a map is its first argument, and
-   * that of other stages `undefined`. It is a promise where stages are observed; else only if a function returns one.
+   * Calls the functions. If there are none, or none returns anything, the result of a map is its first argument, and that of
+   * other stages `undefined`. It is a promise where stages are observed; else only if a function returns one.
    * @param variant that functions are registered for, such as an auth type; '' at stages without variants.
    * @throws Refusal
    */
-  ask<N extends Exclude<StageName, AroundStage>>(stage: N, args: ArgsOf<N>, variant = ''): Awaitable<AnswerOf<N>> {
-    const hook = this.#hooks[stage].get(variant);
-    if (hook === undefined) return (stages[stage].kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
+  ask(args: ArgsOf<N>, variant = ''): Awaitable<AnswerOf<N>> {
+    const hook = variant === '' ? this.#hook : this.#hooks.get(variant);
+    if (hook === undefined) return (this.#row.kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    return this.#called(stage, exchange, () => call(hook, args)) as Awaitable<AnswerOf<N>>;
+    this.#requireClient(exchange);
+    const isObserved = this.#observer.stage !== undefined;
+    return (isObserved ? this.#observed(exchange, () => call(hook, args)) : call(hook, args)) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
-  askAround<N extends AroundStage>(
-    stage: N,
-    value: AroundValue<N>,
+  askAround(
+    value: AroundValue<N & AroundStage>,
     exchange: Exchange,
-    core: (value: AroundValue<N>, exchange: Exchange) => Awaitable<ResultOf<N>>,
+    core: (value: AroundValue<N & AroundStage>, exchange: Exchange) => Awaitable<ResultOf<N>>,
   ): Awaitable<ResultOf<N>> {
-    const composed = this.#composed.get(stage);
+    const composed = this.#composed;
     if (composed === undefined) return core(value, exchange);
-    return this.#called(stage, exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
+    this.#requireClient(exchange);
+    const ask = () => composed(value, exchange, core as Next);
+    return (this.#observer.stage === undefined ? ask() : this.#observed(exchange, ask)) as Awaitable<ResultOf<N>>;
   }
 
   /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */
-  #called(stage: StageName, exchange: Exchange, ask: () => unknown): unknown {
-    if (exchange.abandoned && !stages[stage].always) throw asRefusal(refusals.abandoned(), stage);
-    return this.#observer.stage === undefined ? ask() : this.#observed(stage, exchange, ask);
+  #requireClient(exchange: Exchange): void {
+    if (exchange.abandoned && !this.#row.always) throw asRefusal(refusals.abandoned(), this.#stage);
   }
 
   /** @throws Refusal */
-  async #observed(stage: StageName, exchange: Exchange, ask: () => unknown): Promise<unknown> {
+  async #observed(exchange: Exchange, ask: () => unknown): Promise<unknown> {
+    const stage = this.#stage;
     const started = performance.now();
     const tell = (outcome: StageEvent['outcome'], refusal?: Refusal) =>
       this.#observer.stage?.({ exchange, stage, milliseconds: performance.now() - started, outcome, refusal });
@@ -217,4 +218,19 @@ export class Hooks {
       throw refusal;
     }
   }
+}
+
+/** The functions of all stages. */
+export type Hooks = {
+  readonly [N in StageName]: Omit<StageHooks<N>, N extends AroundStage ? 'ask' : 'askAround'>;
+};
+
+/**
+ * Taps tapable's hooks.
+ * @param functions in the order in which they are called; at around stages the first is outermost.
+ * @param observer gets an event for each stage that has functions.
+ */
+export function hooksOf(functions: readonly HookedFunction[], observer: Pick<Observer, 'stage'>): Hooks {
+  const own = (stage: StageName) => functions.filter((each) => each.stage === stage);
+  return byStage((stage) => new StageHooks(stage, own(stage), observer)) as Record<StageName, unknown> as Hooks;
 }

@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { onAbort } from './charge.ts';
-import { control, type Exchange } from './exchange.ts';
+import { control, type Exchange, type WaitGroup } from './exchange.ts';
 import type { Hooks } from './hooks.ts';
 import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type { StageName } from './stages.ts';
@@ -48,40 +48,46 @@ export interface EndpointRequest {
 
 const none: Headers = Object.freeze({});
 
+/** The part of a plugin set that runs requests. */
+interface Sealed {
+  readonly hooks: Hooks;
+  readonly running: WaitGroup;
+}
+
 /** Runs requests through the stages, in the order of the table of stages. */
 export class Pipeline {
-  readonly #hooks: Hooks;
+  readonly #plugins: Sealed;
   readonly #runtime: Runtime;
 
-  constructor(hooks: Hooks, runtime: Runtime) {
-    this.#hooks = hooks;
+  constructor(plugins: Sealed, runtime: Runtime) {
+    this.#plugins = plugins;
     this.#runtime = runtime;
   }
 
   /** Resolves when all work, detached runs and observers included, is done. */
   drained(): Promise<void> {
-    return this.#hooks.running.wait();
+    return this.#plugins.running.wait();
   }
 
   /** Asks the stage `admit` whether to let the client in. @throws Refusal */
   admit(exchange: Exchange): Awaitable<unknown> {
-    return this.#hooks.ask('admit', [exchange]);
+    return this.#plugins.hooks.admit.ask([exchange]);
   }
 
   /** Answers a request to a plugin's route. @param key of the route. @throws Refusal */
   async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const httpResponse = await this.#hooks.ask('route', [request, exchange], key);
+    const httpResponse = await this.#plugins.hooks.route.ask([request, exchange], key);
     return httpResponse ?? refuse('route', refusals.internal(`nothing serves ${key}`));
   }
 
   /** Returns the headers that every response gets, from the stage `respond`. */
   headers(exchange: Exchange): Awaitable<Headers> {
-    return this.#hooks.ask('respond', [none, exchange]);
+    return this.#plugins.hooks.respond.ask([none, exchange]);
   }
 
   /** Runs a request to an endpoint through all stages, up to its response. @throws Refusal */
   serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this.#hooks, this.#runtime, request).serve();
+    return new RequestLifecycle(this.#plugins, this.#runtime, request).serve();
   }
 }
 
@@ -91,6 +97,7 @@ const ENDED = 'the request has ended';
 /** One request on its way through the stages. */
 class RequestLifecycle {
   readonly #hooks: Hooks;
+  readonly #running: WaitGroup;
   readonly #runtime: Runtime;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
@@ -99,8 +106,9 @@ class RequestLifecycle {
   /** The refusal that the request ended with, if any. */
   #refusal: Refusal | undefined;
 
-  constructor(hooks: Hooks, runtime: Runtime, request: EndpointRequest) {
+  constructor({ hooks, running }: Sealed, runtime: Runtime, request: EndpointRequest) {
     this.#hooks = hooks;
+    this.#running = running;
     this.#runtime = runtime;
     this.#request = request;
     this.#exchange = request.exchange;
@@ -112,7 +120,7 @@ class RequestLifecycle {
       const httpResponse = await this.#untilPresented();
       // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
       if (isStream(httpResponse.body))
-        onAbort(this.#exchange.clientSignal, () => void this.#hooks.running.track(() => this.#refuseUnanswered()));
+        onAbort(this.#exchange.clientSignal, () => void this.#running.track(() => this.#refuseUnanswered()));
       else if (!this.#hasRun) await this.#refuseUnanswered();
       return httpResponse;
     } catch (error) {
@@ -124,22 +132,22 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
     const { endpointId, httpRequest } = this.#request;
-    const endpoint = await hooks.ask('resolve', [endpointId, exchange]);
+    const endpoint = await hooks.resolve.ask([endpointId, exchange]);
     control.resolveTo(exchange, endpoint ?? refuse('resolve', refusals.endpointNotFound()));
-    const sent = httpRequest && (await hooks.ask('parseBody', [httpRequest, exchange]));
+    const sent = httpRequest && (await hooks.parseBody.ask([httpRequest, exchange]));
     if (sent !== undefined) control.receive(exchange, sent);
-    const rejection = await hooks.ask('onHttpRequest', [exchange]);
+    const rejection = await hooks.onHttpRequest.ask([exchange]);
     if (rejection !== undefined) refuse('onHttpRequest', rejection);
     await this.#authenticate(exchange.endpoint.auth);
     // From here on the question alone says what is asked.
-    const parameters = await hooks.ask('validate', [exchange.parameters, exchange]);
-    const variation = await hooks.ask('vary', ['', exchange]);
+    const parameters = await hooks.validate.ask([exchange.parameters, exchange]);
+    const variation = await hooks.vary.ask(['', exchange]);
     const question =
-      (await hooks.ask('prepare', [parameters, variation, exchange])) ??
+      (await hooks.prepare.ask([parameters, variation, exchange])) ??
       refuse('prepare', refusals.internal('nothing prepares the question'));
     // The mode decides when the rest runs and how the answer travels.
     const mode = this.#request.mode ?? exchange.endpoint.mode;
-    const httpResponse = await hooks.ask('present', [this.#runOf(question), exchange], mode);
+    const httpResponse = await hooks.present.ask([this.#runOf(question), exchange], mode);
     return httpResponse ?? refuse('present', refusals.internal(`mode "${mode}" has no provider`));
   }
 
@@ -148,7 +156,7 @@ class RequestLifecycle {
     let last: Refusal | undefined;
     for (const method of methods) {
       try {
-        if (await this.#hooks.ask('authenticate', [method, this.#exchange], method.type)) return;
+        if (await this.#hooks.authenticate.ask([method, this.#exchange], method.type)) return;
       } catch (error) {
         last = asRefusal(error);
         // Operators must hear of a fault that a later method hides from the client.
@@ -164,10 +172,8 @@ class RequestLifecycle {
       if (this.#exchange.outcome !== undefined) throw new Error(ENDED);
       this.#hasRun = true;
       if (detached) control.detach(this.#exchange);
-      const running = this.#hooks.running.track(() => this.#answer(question));
-      // A mode may ignore the promise. Its failure was concluded already, so it is no unhandled rejection.
-      running.catch(() => undefined);
-      return running;
+      // A mode may ignore the promise. Its failure was concluded already, and is no unhandled rejection once it is tracked.
+      return this.#running.track(() => this.#answer(question));
     };
   }
 
@@ -175,16 +181,16 @@ class RequestLifecycle {
     const hooks = this.#hooks;
     const exchange = this.#exchange;
     try {
-      const answer = await hooks.askAround('answer', question, exchange, this.#produce);
+      const answer = await hooks.answer.askAround(question, exchange, this.#produce);
       // No client sees the answer before it is approved. A request that was refused meanwhile must not be paid for.
       requireNotEnded(exchange, 'approve');
-      await hooks.ask('approve', [answer, exchange]);
+      await hooks.approve.ask([answer, exchange]);
       requireNotEnded(exchange, 'approve');
       // The outcome is certain, and the answer not yet sent.
       await this.#tellOutcome({ kind: 'signed', response: answer });
       // A mode may still have refused the client.
-      const tell = () => this.#refusal === undefined && hooks.ask('onResponseSent', [200, answer, exchange]);
-      if (hooks.isTapped('onResponseSent')) this.#afterResponse(tell);
+      const tell = () => this.#refusal === undefined && hooks.onResponseSent.ask([200, answer, exchange]);
+      if (hooks.onResponseSent.isTapped()) this.#afterResponse(tell);
       return answer;
     } catch (error) {
       throw await this.#conclude(asRefusal(error, 'answer'), true);
@@ -197,39 +203,38 @@ class RequestLifecycle {
    */
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
     const hooks = this.#hooks;
-    const parameters = await hooks.ask('onBeforeApiCall', [question.parameters, exchange]);
+    const parameters = await hooks.onBeforeApiCall.ask([question.parameters, exchange]);
     const asked = parameters === question.parameters ? question : question.with(parameters);
     // The plugin that calls the API is innermost, and asks for nothing inside it.
-    const fetched = await hooks.askAround('callApi', asked.request, exchange, () =>
+    const fetched = await hooks.callApi.askAround(asked.request, exchange, () =>
       refuse('callApi', refusals.internal('nothing calls the API')),
     );
-    const apiResponse = await hooks.ask('onAfterApiCall', [fetched, asked.parameters, exchange]);
+    const apiResponse = await hooks.onAfterApiCall.ask([fetched, asked.parameters, exchange]);
     const { status } = apiResponse;
     // An error status is never signed, even if a plugin has set it.
     if (status < 200 || status > 299) refuse('onAfterApiCall', refusals.upstreamStatus(status));
     const parts = await this.#sign(apiResponse, asked, exchange);
-    parts.proof = fetched.request && (await hooks.ask('attest', [fetched.request, exchange]));
+    parts.proof = fetched.request && (await hooks.attest.ask([fetched.request, exchange]));
     return this.#runtime.makeAnswer(parts, asked);
   };
 
   async #sign(apiResponse: ApiResponse, question: Question, exchange: Exchange): Promise<SignedParts> {
     const hooks = this.#hooks;
     requireNotEnded(exchange, 'sign');
-    const encoded = await hooks.ask('encode', [apiResponse, question, exchange]);
+    const encoded = await hooks.encode.ask([apiResponse, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
     // Plugins may change the bytes only if the answer shows the bytes themselves: shown and signed value must agree.
     const showsBytes = value === bytes;
-    const encrypted = showsBytes ? await hooks.ask('encrypt', [bytes, exchange]) : bytes;
-    const data = showsBytes ? await hooks.ask('onBeforeSign', [encrypted, exchange]) : bytes;
+    const encrypted = showsBytes ? await hooks.encrypt.ask([bytes, exchange]) : bytes;
+    const data = showsBytes ? await hooks.onBeforeSign.ask([encrypted, exchange]) : bytes;
     requireNotEnded(exchange, 'sign');
     const endpointId = exchange.endpoint.id;
     const timestamp = Math.floor(this.#runtime.now() / 1000);
     const unsigned = Object.freeze({ endpointId, timestamp, data, isHash: !showsBytes, question });
-    const statements = await hooks.ask('statements', [nothing, unsigned, exchange]);
+    const statements = await hooks.statements.ask([nothing, unsigned, exchange]);
     const signRequest = statements.length > 0 ? Object.freeze({ ...unsigned, statements }) : unsigned;
     const signed =
-      (await hooks.ask('sign', [signRequest, exchange])) ??
-      refuse('sign', refusals.internal('nothing signs the answer'));
+      (await hooks.sign.ask([signRequest, exchange])) ?? refuse('sign', refusals.internal('nothing signs the answer'));
     const { node, signature, digest } = signed;
     const members = statements.length > 0 ? membersOf(statements, signed.statements) : undefined;
     const extra = members === undefined ? signed.extra : { ...signed.extra, ...members };
@@ -260,20 +265,20 @@ class RequestLifecycle {
     // `onError` runs later, and reports the refusal that the client got.
     if (isFirst)
       this.#afterResponse(() =>
-        this.#hooks.ask('onError', [this.#refusal ?? refusal, this.#request.endpointId, this.#exchange]),
+        this.#hooks.onError.ask([this.#refusal ?? refusal, this.#request.endpointId, this.#exchange]),
       );
     return refusal;
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
     if (!control.setOutcome(this.#exchange, outcome)) return undefined;
-    return this.#hooks.ask('concluded', [outcome, this.#exchange]);
+    return this.#hooks.concluded.ask([outcome, this.#exchange]);
   }
 
   /** Runs a task that must not delay the response. A stop waits for it. */
   #afterResponse(task: () => Awaitable<unknown>): void {
     const responded = this.#exchange.detached ? immediate() : this.#request.responded;
-    void this.#hooks.running.track(() => responded.then(task));
+    void this.#running.track(() => responded.then(task));
   }
 }
 

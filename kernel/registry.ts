@@ -1,6 +1,6 @@
 import { type Exchange, Flights, WaitGroup } from './exchange.ts';
 import { type GuardOptions, guarded, type PluginFunction, type Tap } from './guard.ts';
-import { Hooks, type Observer, type TapDescription } from './hooks.ts';
+import { type Hooks, hooksOf, type Observer, type TapDescription } from './hooks.ts';
 import { byStage, type StageName, stages } from './stages.ts';
 import type { Awaitable, CallContext, HttpResponse, RouteRequest } from './values.ts';
 
@@ -45,6 +45,8 @@ export interface Registration {
 /** A complete set of plugins, ready to serve. */
 export interface PluginSet {
   readonly hooks: Hooks;
+  /** Work that a stop waits for. */
+  readonly running: WaitGroup;
   readonly plugins: readonly Registration[];
   /** The functions of each stage, in the order in which they are called. */
   readonly taps: Readonly<Record<StageName, readonly TapDescription[]>>;
@@ -78,8 +80,13 @@ export function register(plugins: readonly Registration[], options: GuardOptions
   }
   const ordered = [...all.filter((tap) => !comesLast(tap)), ...all.filter(comesLast)];
   const functions = ordered.map((tap) => ({ ...tap, guarded: guarded(tap) }));
-  const hooks = new Hooks(functions, running, options.observer ?? {});
-  return { hooks, plugins, taps: byStage((stage) => ordered.filter((tap) => tap.stage === stage).map(described)) };
+  const hooks = hooksOf(functions, options.observer ?? {});
+  return {
+    hooks,
+    running,
+    plugins,
+    taps: byStage((stage) => ordered.filter((tap) => tap.stage === stage).map(described)),
+  };
 }
 
 function described({ stage, plugin, variant, budget }: Tap): TapDescription {

@@ -85,15 +85,15 @@ export class Generation {
         // Counting handles a rejection. The plugin gets another promise, so that one which it does not await is reported.
         ask: async (plugin, id, parameters, options) => {
           const asked = { ...options, plugin, id, parameters };
-          return this.plugins.hooks.running.track(() => ask(this.#pipeline, this.plugins.observer, asked));
+          return this.plugins.running.track(() => ask(this.#pipeline, this.plugins.observer, asked));
         },
         admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
         prices: {
           providers: () => new Map(this.plugins.taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
-          priceOf: (name, ...asked) => this.plugins.hooks.ask('price', asked, name),
+          priceOf: (name, ...asked) => this.plugins.hooks.price.ask(asked, name),
         },
       });
-      this.#pipeline = new Pipeline(this.plugins.hooks, runtime);
+      this.#pipeline = new Pipeline(this.plugins, runtime);
       this.app = new HttpApp({
         plugins: this.plugins,
         observer: this.plugins.observer,

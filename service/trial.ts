@@ -74,7 +74,7 @@ export async function tryEndpoint(
   const builtins = definitions(throwAwaySigning(), undefined, [once(seen)]);
   const loaded = await loadConfig({ file, tree, env, builtins });
   const server = idleServer(loaded, log);
-  const pipeline = new Pipeline(server.plugins.hooks, {
+  const pipeline = new Pipeline(server.plugins, {
     now: Date.now,
     makeAnswer: madeHere,
     failed: () => undefined,

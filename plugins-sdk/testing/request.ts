@@ -2,7 +2,7 @@ import { control, type Exchange } from '../../kernel/exchange.ts';
 import type { Hooks, Observer } from '../../kernel/hooks.ts';
 import { asRefusal, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import { type Plugin, type PluginSet, routeKey } from '../../kernel/registry.ts';
-import { type ArgsOf, type AroundStage, type StageName, stageNames, stages } from '../../kernel/stages.ts';
+import { type AroundStage, type StageName, stageNames, stages } from '../../kernel/stages.ts';
 import type { Endpoint, RouteRequest } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { hint } from '../../lib/suggest.ts';
@@ -95,22 +95,22 @@ export class TestRequest {
     if (name === 'onResponseSent') this.#respond(Number(first));
     if (isRefusal(first)) this.#respond(first.status);
     // The type of `input` ensures that these are the stage's arguments.
-    const args = [...values, this.#exchange] as unknown as ArgsOf<Asked>;
-    return this.#subject.hooks.ask(name as Asked, args, variant);
+    const args = [...values, this.#exchange] as never;
+    return this.#subject.hooks[name as Asked].ask(args, variant);
   }
 
   async #askRoute(request: RouteRequest, variant: string): Promise<unknown> {
     const { maxBody = 0 } = this.#subject.plugin.routes?.find((route) => routeKey(route) === variant) ?? {};
     if (maxBody > 0 && request.body.length > maxBody) throw new Refusal(413, 'Request body too large');
     const given = maxBody > 0 ? request : { ...request, body: Buffer.alloc(0) };
-    const value = await this.#subject.hooks.ask('route', [given, this.#exchange], variant);
+    const value = await this.#subject.hooks.route.ask([given, this.#exchange], variant);
     if (value === undefined) throw new Error('a route has to answer');
     this.#respond(value.status);
     return value;
   }
 
   async #askAround(name: AroundStage, given: unknown, next: AnyInput['next']): Promise<unknown> {
-    const { hooks } = this.#subject;
+    const hooks = this.#subject.hooks[name];
     const inner = async (value: unknown) => {
       try {
         return await (next ?? inside[name])(value as never, this.#exchange.endpoint.id);
@@ -118,8 +118,8 @@ export class TestRequest {
         throw asRefusal(error, name);
       }
     };
-    const value = await hooks.askAround(name, given as never, this.#exchange, inner as never);
-    return hooks.isTapped(name) ? value : undefined;
+    const value = await hooks.askAround(given as never, this.#exchange, inner as never);
+    return hooks.isTapped() ? value : undefined;
   }
 
   /** Reports the response to observers, once. */

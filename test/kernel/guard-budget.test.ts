@@ -38,7 +38,7 @@ describe('the budget', () => {
       const call = ({ milliseconds }: CallEvent) => assert.ok(milliseconds >= 5, `${milliseconds}`);
       const { hooks } = register([plugin], { contracts, complain: () => undefined, observer: { call } });
       const request = { endpointId: '0x11', timestamp: 1, data: '0x01' } as const;
-      return ask(async () => hooks.ask('sign', [request, newExchange()]));
+      return ask(async () => hooks.sign.ask([request, newExchange()]));
     };
     assert.deepEqual(await hanging(never), exhausted(spent(5)));
     for (const fn of [() => block(6), async () => block(6)]) assert.deepEqual(await hanging(fn), exhausted(spent(5)));

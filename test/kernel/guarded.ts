@@ -52,11 +52,11 @@ type Ask = (...args: readonly unknown[]) => Promise<unknown>;
 function asked(hooks: Hooks): Readonly<Record<StageName, Ask>> {
   const askStage = (stage: StageName): Ask => {
     if (stage === 'answer')
-      return async (value, on) => hooks.askAround(stage, value as never, on as never, () => answer);
+      return async (value, on) => hooks[stage].askAround(value as never, on as never, () => answer);
     if (stage === 'callApi')
-      return async (value, on) => hooks.askAround(stage, value as never, on as never, () => response);
+      return async (value, on) => hooks[stage].askAround(value as never, on as never, () => response);
     const variant = stages[stage].variants === undefined ? '' : 'v';
-    return async (...args) => hooks.ask(stage, args as never, variant);
+    return async (...args) => hooks[stage].ask(args as never, variant);
   };
   return Object.fromEntries(stageNames.map((stage) => [stage, askStage(stage)])) as Record<StageName, Ask>;
 }

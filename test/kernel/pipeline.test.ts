@@ -54,7 +54,7 @@ function pipelineOf(
   };
   const plugin = { hooks: { ...ordinary, ...hooks } };
   const set = register([{ name: 'p', budget: 'none', plugin }], { contracts, complain: () => undefined });
-  return new Pipeline(set.hooks, { now: () => 7000, makeAnswer: madeHere, failed });
+  return new Pipeline(set, { now: () => 7000, makeAnswer: madeHere, failed });
 }
 
 function newExchange(): Exchange {

@@ -106,8 +106,8 @@ describe('registering', () => {
       stagesOf(set).flatMap(({ taps }) => taps.map(({ variant }) => variant)),
       names,
     );
-    assert.equal(set.hooks.isTapped('authenticate', 'toString'), false);
-    assert.equal(set.hooks.isTapped('authenticate', '__proto__'), true);
+    assert.equal(set.hooks.authenticate.isTapped('toString'), false);
+    assert.equal(set.hooks.authenticate.isTapped('__proto__'), true);
   });
 });
 
@@ -127,7 +127,7 @@ describe('registered plugins', () => {
       return registration(name, { hooks: { onHttpRequest } }, { credentials });
     };
     const { hooks } = registered(plugin('p', 'X-Token', 'X-Proof'), plugin('q', 'x-token', 'X-B'), plugin('r'));
-    await hooks.ask('onHttpRequest', [newExchange({ 'x-token': '1', 'x-proof': '2', 'x-b': '3', 'x-c': '4' })]);
+    await hooks.onHttpRequest.ask([newExchange({ 'x-token': '1', 'x-proof': '2', 'x-b': '3', 'x-c': '4' })]);
     assert.deepEqual(Object.fromEntries(seen), {
       p: ['x-token', 'x-proof', 'x-c'],
       q: ['x-token', 'x-b', 'x-c'],

@@ -44,7 +44,7 @@ export class FuzzedService {
     this.#blame = blame;
     const plugins = this.#sealed();
     const runtime = { now: () => 7000, makeAnswer: madeHere, failed: ignore };
-    this.#pipeline = new Pipeline(plugins.hooks, runtime);
+    this.#pipeline = new Pipeline(plugins, runtime);
   }
 
   /** Makes the requests, and waits for all that they leave behind. A calm service takes one after the other. */
