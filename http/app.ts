@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Context, type Middleware } from 'koa';
-import { control, type Exchange } from '../kernel/exchange.ts';
-import type { Observer } from '../kernel/hooks.ts';
-import { isStream, type Pipeline } from '../kernel/pipeline.ts';
-import { asRefusal, Refusal, refusals } from '../kernel/refusal.ts';
+import { control } from '../kernel/exchange.ts';
+import { isStream, type Runtime, serve } from '../kernel/pipeline.ts';
+import { asRefusal, Refusal, refusals, refuse } from '../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../kernel/registry.ts';
-import type { BodyStream, Hex, HttpResponse } from '../kernel/values.ts';
+import type { BodyStream, Headers, Hex, HttpResponse } from '../kernel/values.ts';
 import { IncomingRequest } from './request.ts';
 import { ENDPOINTS, NO_ROUTE, routerOf, unrouted } from './routes.ts';
 import { pour, responseTo, send } from './send.ts';
@@ -14,20 +13,19 @@ import { pour, responseTo, send } from './send.ts';
 const MOST_UNDER_WAY = 4096;
 /** Milliseconds in which a client may send the rest of a body that was refused. */
 const DISCARD_TIMEOUT_MS = 5000;
+const none: Headers = Object.freeze({});
 /** The path of an endpoint, as nearly all clients write it. */
 const ENDPOINT_URL = /^\/endpoints\/0x[0-9a-fA-F]{64}$/;
 
 /** What the app gets from the service. */
 export interface AppOptions {
   readonly plugins: PluginSet;
-  readonly observer: Observer;
-  readonly pipeline: Pipeline;
+  /** Its `failed` is also called with failures outside the pipeline: at `admit`, in a route's handler, in a body that streams. */
+  readonly runtime: Runtime;
   /** Makes a request's id. */
   newId(): Hex;
   /** Checks a response. @throws Error if HTTP cannot carry it. */
   check(response: HttpResponse): HttpResponse;
-  /** Called with each failure outside the pipeline: at `admit`, in a route's handler, in a body that streams. */
-  failed(exchange: Exchange, refusal: Refusal): void;
 }
 
 /** The state that the middleware of one request shares. */
@@ -56,10 +54,11 @@ export class HttpApp {
     const app = new Koa();
     // A client that leaves is no error, and failures are reported elsewhere.
     app.on('error', () => undefined);
-    const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => options.pipeline.serve(request));
-    const router = routerOf(options.plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
+    const { plugins, runtime } = options;
+    const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => serve(plugins, runtime, request));
+    const router = routerOf(plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
     // A client may leave before its request ends: a stop waits for that, too.
-    app.use((ctx, next) => options.plugins.running.track(() => this.#respond(ctx, next)));
+    app.use((ctx, next) => plugins.running.track(() => this.#respond(ctx, next)));
     app.use(endpointFirst(endpoints));
     app.use(router.routes() as Middleware);
     app.use((ctx) => {
@@ -93,7 +92,7 @@ export class HttpApp {
     try {
       if (request === undefined || response === undefined) throw new Error('nothing answers');
       const { exchange } = request;
-      const common = await this.#options.pipeline.headers(exchange);
+      const common = await this.#options.plugins.hooks.respond.ask([none, exchange]);
       if (!exchange.abandoned && !res.destroyed) send(res, response, { 'X-Request-Id': exchange.requestId, ...common });
       if (isStream(response.body)) this.#stream(ctx, response.body, request);
     } catch {
@@ -110,7 +109,7 @@ export class HttpApp {
       if (admit !== false && this.#underWay > MOST_UNDER_WAY)
         throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, fault: false, failureClass: 'busy' });
       // With `asked`, the requests that the route makes are admitted instead.
-      if (admit === true) await this.#options.pipeline.admit(request.exchange);
+      if (admit === true) await this.#options.plugins.hooks.admit.ask([request.exchange]);
       ctx.state.response = await answer(request, ctx);
     };
   }
@@ -122,7 +121,8 @@ export class HttpApp {
     return this.#middlewareFor(path, admit, async ({ exchange, httpRequest }, { params, querystring }) => {
       const body = maxBody > 0 ? await httpRequest.readBody(maxBody) : new Uint8Array();
       const request = { params, query: new URLSearchParams(`?${querystring}`), body };
-      return this.#options.pipeline.route(key, request, exchange);
+      const response = await this.#options.plugins.hooks.route.ask([request, exchange], key);
+      return response ?? refuse('route', refusals.internal(`nothing serves ${key}`));
     });
   }
 
@@ -137,7 +137,7 @@ export class HttpApp {
     const stage = exchange.resolved === undefined ? 'route' : 'present';
     const end = pour(body, res, (error) => {
       // An error that names a stage came from the pipeline, which has reported it.
-      if (asRefusal(error).stage === undefined) this.#options.failed(exchange, asRefusal(error, stage));
+      if (asRefusal(error).stage === undefined) this.#options.runtime.failed(exchange, asRefusal(error, stage));
     });
     state.endStream = end;
     if (!res.destroyed) this.#streams.add(end);
@@ -158,7 +158,10 @@ export class HttpApp {
       // A stream counts as answered even when it was cut short, since its head is out. What still works for it is aborted.
       const isOut = res.writableFinished;
       if (!isOut || endStream !== undefined) control.disconnect(request.exchange);
-      this.#options.observer.response?.(request.exchange, isOut || endStream !== undefined ? res.statusCode : 499);
+      this.#options.plugins.observer.response?.(
+        request.exchange,
+        isOut || endStream !== undefined ? res.statusCode : 499,
+      );
     }
     request?.out();
     this.#options.plugins.running.done();
@@ -170,7 +173,7 @@ export class HttpApp {
     const { exchange } = request ?? this.#begin(ctx, NO_ROUTE);
     const refusal = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
     // The pipeline has concluded and reported its own refusals.
-    if (control.setOutcome(exchange, { kind: 'refused', refusal })) this.#options.failed(exchange, refusal);
+    if (control.setOutcome(exchange, { kind: 'refused', refusal })) this.#options.runtime.failed(exchange, refusal);
     try {
       return this.#options.check(responseTo(refusal));
     } catch {

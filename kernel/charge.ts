@@ -30,6 +30,11 @@ export class ClientSignal implements AbortSource {
     };
   }
 
+  constructor() {
+    // Otherwise a plugin could shadow its members, and hide the abort from the kernel.
+    Object.freeze(this);
+  }
+
   get aborted(): boolean {
     return this.#aborted;
   }
@@ -64,6 +69,9 @@ export const over = () => new Error('the budget has ended');
 const LOOKS = { soonest: 5, latest: 1000 };
 // Node keeps timers of equal length in a list, and drops it with the last one: each call would pay for a new list.
 setInterval(() => undefined, LOOKS.latest).unref();
+
+/** Milliseconds of a plugin per request, or `none` if the plugin bounds its stages itself. */
+export type Budget = number | 'none';
 
 /** A call of a plugin's function. */
 export interface ChargedCall {
@@ -108,12 +116,7 @@ export class Charge implements CallContext {
    * @param request the signal also aborts when its client leaves.
    * @param origin the plugin's charge in the request that this one is a fork of: they are one budget, with a signal each.
    */
-  constructor(
-    budget: number | 'none',
-    request?: { readonly clientSignal: AbortSource },
-    plugin?: string,
-    origin?: Charge,
-  ) {
+  constructor(budget: Budget, request?: { readonly clientSignal: AbortSource }, plugin?: string, origin?: Charge) {
     this.#total = budget === 'none' ? Number.POSITIVE_INFINITY : budget;
     this.#ledger = origin === undefined ? { used: 0, latest: undefined, since: 0 } : origin.#ledger;
     this.#request = request;
@@ -195,16 +198,24 @@ export class Charge implements CallContext {
     }
   }
 
-  /** Calls a function with an error when the budget ends. @returns a function that prevents it. */
-  onEnd(tell: (error: Error) => void): () => void {
-    if (this.#total === Number.POSITIVE_INFINITY) return () => undefined;
-    let timer: NodeJS.Timeout | undefined;
-    // Time may be left after the timer: none was charged while the call waited for uncharged work.
-    const look = () => {
-      if (!this.chargeTime()) return tell(over());
-      timer = setTimeout(look, Math.min(Math.max(Math.ceil(this.remaining), LOOKS.soonest), LOOKS.latest));
-    };
-    look();
-    return () => clearTimeout(timer);
+  /** Waits for what a call has promised. @throws Error when the budget ends first. */
+  within(pending: PromiseLike<unknown>): Promise<unknown> {
+    // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
+    const followed = new Promise((follow) => follow(pending));
+    if (this.#total === Number.POSITIVE_INFINITY) return followed;
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      // Time may be left after the timer: none was charged while the call waited for uncharged work.
+      const look = () => {
+        if (!this.chargeTime()) return reject(over());
+        timer = setTimeout(look, Math.min(Math.max(Math.ceil(this.remaining), LOOKS.soonest), LOOKS.latest));
+      };
+      const ending = (settle: (value: unknown) => void) => (value: unknown) => {
+        clearTimeout(timer);
+        settle(value);
+      };
+      look();
+      followed.then(ending(resolve), ending(reject));
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { type AbortSource, abort, Charge, ClientSignal, controllerOf, onAbort } from './charge.ts';
+import { type AbortSource, abort, type Budget, Charge, ClientSignal, controllerOf, onAbort } from './charge.ts';
 import { asRefusal, refusals } from './refusal.ts';
 import type { Endpoint, Hex, Parameters, RequestOutcome } from './values.ts';
 
@@ -160,9 +160,9 @@ export class Exchange implements ExchangeInput {
       exchange.#charges.find((charge) => charge.plugin === plugin),
 
     /** Returns a plugin's charge in this request. @param budget milliseconds. */
-    charge(exchange: Exchange, plugin: string, budget: number | 'none'): Charge {
-      const made = control.chargeOf(exchange, plugin);
-      if (made !== undefined) return made;
+    charge(exchange: Exchange, plugin: string, budget: Budget): Charge {
+      // Plugins are few, and most are called in every request: a map would cost more than the charges.
+      for (const charge of exchange.#charges) if (charge.plugin === plugin) return charge;
       // Plugins do not get back the time that they have used.
       const origin = exchange.#origin && control.charge(exchange.#origin, plugin, budget);
       const charge = new Charge(budget, exchange, plugin, origin);

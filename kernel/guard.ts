@@ -1,8 +1,8 @@
-import { Charge, type ChargedCall, over } from './charge.ts';
+import { type Budget, Charge, type ChargedCall, over } from './charge.ts';
 import { control, type Exchange, type Flights } from './exchange.ts';
-import type { Args, CallEvent, Guarded, Next, Observer } from './hooks.ts';
+import type { Args, CallEvent, Guarded, Next, Observer, Place } from './hooks.ts';
 import { asRefusal, errorForLog, refusals } from './refusal.ts';
-import { type Contract, type Contracts, type Stage, type StageName, stages, WrongShape } from './stages.ts';
+import { type Contract, type Contracts, type Stage, stages, WrongShape } from './stages.ts';
 import type { ApiResponse, Run } from './values.ts';
 
 /** What the guard uses for all plugins alike. */
@@ -16,13 +16,9 @@ export interface GuardOptions {
 export type PluginFunction = (...args: unknown[]) => unknown;
 
 /** A plugin's function at a stage, with its budget. */
-export interface Tap {
-  readonly stage: StageName;
-  /** What it is registered for; '' at stages without variants. */
-  readonly variant: string;
-  readonly plugin: string;
+export interface Tap extends Place {
   /** Milliseconds per request, or `none` if the plugin bounds its stages itself. */
-  readonly budget: number | 'none';
+  readonly budget: Budget;
   /** Whether the plugin is a built-in, which is trusted not to change its arguments. */
   readonly isBuiltin: boolean;
   /** Lower-case names of request headers that carry credentials of other plugins. */
@@ -50,26 +46,10 @@ export function guarded(tap: Tap): Guarded {
   return (args, rest) => new Call(own, args, rest).run();
 }
 
-/** What a function of an around stage gets in place of the charge. Plugins may take its functions apart. */
-class AroundCall {
-  readonly exchange: Exchange;
-  readonly next: (value?: unknown) => Promise<unknown>;
-  readonly share: (key: string, work: PluginFunction) => Promise<unknown>;
-  readonly #charge: Charge;
-
-  constructor(exchange: Exchange, charge: Charge, next: AroundCall['next'], share: AroundCall['share']) {
-    this.exchange = exchange;
-    this.#charge = charge;
-    this.next = next;
-    this.share = share;
-  }
-
-  get signal(): AbortSignal {
-    return this.#charge.signal;
-  }
-}
-
-/** One call of a plugin's function, which gets the plugin's charge as its last argument. */
+/**
+ * One call of a plugin's function. The function's last argument is the plugin's charge; at an around stage it is this object,
+ * which has the charge's signal, `exchange`, `next` and `share`.
+ */
 class Call implements ChargedCall {
   used = 0;
   waitsFor = 0;
@@ -81,7 +61,6 @@ class Call implements ChargedCall {
   readonly #charge: Charge;
   /** The context that a public hook got. */
   #context: unknown;
-  #hasBegun = false;
   #hasAsked = false;
 
   /** @param rest of an around stage. */
@@ -93,6 +72,34 @@ class Call implements ChargedCall {
     this.#exchange = args[args.length - 1] as Exchange;
     // Each watch hook gets the full budget again, whether the client left or not.
     this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
+  }
+
+  get signal(): AbortSignal {
+    return this.#charge.signal;
+  }
+
+  get exchange(): Exchange {
+    return this.#exchange;
+  }
+
+  // `next` and `share` are getters of functions, so that plugins may take them apart: `(value, exchange, { next }) => …`.
+  get next() {
+    return (given?: unknown) =>
+      this.#uncharged(async () => {
+        const { contract, returns, isBuiltin, options } = this.#tap;
+        const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
+        const result = await this.#rest?.(asked, this.#exchange);
+        if (returns === 'response' && !isBuiltin) options.contracts.protect(result as ApiResponse);
+        return result;
+      });
+  }
+
+  get share() {
+    return (key: string, work: PluginFunction) => {
+      const tap = { ...this.#tap, fn: (_value: unknown, _exchange: unknown, call: unknown) => work(call) };
+      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
+      return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
+    };
   }
 
   /** Returns the function's result: a promise only if the function returns one. @throws Refusal */
@@ -110,20 +117,11 @@ class Call implements ChargedCall {
 
   /** Waits for what the function has promised, at most until the budget ends. */
   async #follow(pending: PromiseLike<unknown>): Promise<unknown> {
-    let forget: (() => void) | undefined;
     let result: unknown;
     try {
-      // A plugin's `then` may throw: a promise reads and calls it safely, in a later turn.
-      const followed = new Promise((follow) => follow(pending));
-      const value = await new Promise((resolve, reject) => {
-        forget = this.#charge.onEnd(reject);
-        followed.then(resolve, reject);
-      });
-      result = this.#accept(value);
+      result = this.#accept(await this.#charge.within(pending));
     } catch (error) {
       return this.#fail(error);
-    } finally {
-      forget?.();
     }
     return this.#orRest(result);
   }
@@ -133,13 +131,12 @@ class Call implements ChargedCall {
     const args = this.#args;
     const charge = this.#charge;
     charge.begin(this);
-    this.#hasBegun = true;
     if (contract.context !== undefined) {
       this.#context = contract.context(args, charge, hidden, plugin);
       return fn(this.#context);
     }
     if (takes[0] === 'response' && !isBuiltin) options.contracts.protect(args[0] as ApiResponse);
-    if (this.#rest !== undefined) return fn(...args, this.#aroundCall(this.#rest));
+    if (this.#rest !== undefined) return fn(...args, this);
     if (takes[0] === 'run') {
       const run = args[0] as Run;
       return fn((...detached: Parameters<Run>) => this.#uncharged(() => run(...detached)), this.#exchange, charge);
@@ -148,26 +145,9 @@ class Call implements ChargedCall {
     return args.length === 2 ? fn(args[0], args[1], charge) : fn(...args, charge);
   }
 
-  #aroundCall(rest: Next): AroundCall {
-    const next = (given?: unknown) =>
-      this.#uncharged(async () => {
-        const { contract, returns, isBuiltin, options } = this.#tap;
-        const asked = given === undefined ? this.#args[0] : contract.input?.(given, this.#args);
-        const result = await rest(asked, this.#exchange);
-        if (returns === 'response' && !isBuiltin) options.contracts.protect(result as ApiResponse);
-        return result;
-      });
-    const share = (key: string, work: PluginFunction) => {
-      const tap = { ...this.#tap, fn: (_value: unknown, _exchange: unknown, call: unknown) => work(call) };
-      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], rest).run();
-      return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
-    };
-    return new AroundCall(this.#exchange, this.#charge, next, share);
-  }
-
   /** Ends the call with what the function returned: reading it may run an operator's code, in accessors and proxies. @throws Error */
   #accept(value: unknown): unknown {
-    const { contract, plugin, isBuiltin } = this.#tap;
+    const { contract, plugin } = this.#tap;
     let result: unknown;
     if (value !== undefined) result = contract.accept?.(value, this.#args, plugin);
     else if (this.#rest !== undefined && this.#hasAsked)
@@ -177,7 +157,7 @@ class Call implements ChargedCall {
       contract.ended(this.#context);
     }
     if (!this.#charge.end(this)) throw over();
-    if (!isBuiltin) this.#tell('done');
+    this.#tell('done');
     return result;
   }
 
@@ -203,7 +183,7 @@ class Call implements ChargedCall {
     // Reading an error may run the plugin's code, too, and end its budget.
     if (!this.#charge.end(this)) {
       outcome = 'exhausted';
-      const spent = this.#hasBegun ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
+      const spent = this.used > 0 ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#tell(outcome);
@@ -215,9 +195,9 @@ class Call implements ChargedCall {
 
   /** Reports the call: that of a built-in, or of a plugin without a budget, only if it failed. */
   #tell(outcome: CallEvent['outcome']): void {
-    const { plugin, stage, budget, options } = this.#tap;
+    const { plugin, stage, budget, isBuiltin, options } = this.#tap;
+    if (outcome === 'done' && (isBuiltin || budget === 'none')) return;
     const charge = budget === 'none' ? undefined : this.#charge;
-    if (outcome === 'done' && charge === undefined) return;
     options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds: this.used, charge, outcome });
   }
 

@@ -48,6 +48,14 @@ export interface Observer {
   response?(exchange: Exchange, status: number): void;
 }
 
+/** Where a plugin's function is registered. */
+export interface Place {
+  readonly stage: StageName;
+  /** What it is registered for; '' at stages without variants. */
+  readonly variant: string;
+  readonly plugin: string;
+}
+
 /** One function of one plugin at one stage. */
 export interface TapDescription {
   readonly plugin: string;
@@ -133,12 +141,7 @@ function call(hook: StageHook, args: Args): unknown {
 const callCore: Composed = (value, exchange, core) => core(value, exchange);
 
 /** A guarded function with its place. */
-export interface HookedFunction {
-  readonly stage: StageName;
-  readonly variant: string;
-  readonly plugin: string;
-  readonly guarded: Guarded;
-}
+type HookedFunction = Place & { readonly guarded: Guarded };
 
 /** The guarded functions of one stage, of all plugins. */
 class StageHooks<N extends StageName> {
@@ -146,8 +149,6 @@ class StageHooks<N extends StageName> {
   readonly #row: Stage;
   readonly #observer: Pick<Observer, 'stage'>;
   readonly #hooks: HookMap<StageHook>;
-  /** The hook of a stage without variants. */
-  readonly #hook: StageHook | undefined;
   /** At an around stage: what the hook has made of the functions. */
   readonly #composed: Composed | undefined;
 
@@ -157,12 +158,12 @@ class StageHooks<N extends StageName> {
     this.#observer = observer;
     const { kind } = this.#row;
     this.#hooks = new HookMap(() => hookFor[kind]() as StageHook);
-    if (kind !== 'around')
+    if (kind === 'around') {
+      // Who wraps last is outermost: functions A, B and C make A(B(C(core))).
+      for (const { plugin, guarded } of functions.toReversed()) this.#hooks.for('').tap(plugin, wrapper(guarded));
+      this.#composed = this.#hooks.get('')?.call(callCore);
+    } else
       for (const { variant, plugin, guarded } of functions) this.#hooks.for(variant).tapAsync(plugin, tapped(guarded));
-    // Who wraps last is outermost: functions A, B and C make A(B(C(core))).
-    else for (const { plugin, guarded } of functions.toReversed()) this.#hooks.for('').tap(plugin, wrapper(guarded));
-    this.#hook = this.#hooks.get('');
-    if (kind === 'around') this.#composed = this.#hook?.call(callCore);
   }
 
   isTapped(variant = ''): boolean {
@@ -176,12 +177,10 @@ class StageHooks<N extends StageName> {
    * @throws Refusal
    */
   ask(args: ArgsOf<N>, variant = ''): Awaitable<AnswerOf<N>> {
-    const hook = variant === '' ? this.#hook : this.#hooks.get(variant);
+    const hook = this.#hooks.get(variant);
     if (hook === undefined) return (this.#row.kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    this.#requireClient(exchange);
-    const isObserved = this.#observer.stage !== undefined;
-    return (isObserved ? this.#observed(exchange, () => call(hook, args)) : call(hook, args)) as Awaitable<AnswerOf<N>>;
+    return this.#called(exchange, () => call(hook, args)) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
@@ -192,14 +191,13 @@ class StageHooks<N extends StageName> {
   ): Awaitable<ResultOf<N>> {
     const composed = this.#composed;
     if (composed === undefined) return core(value, exchange);
-    this.#requireClient(exchange);
-    const ask = () => composed(value, exchange, core as Next);
-    return (this.#observer.stage === undefined ? ask() : this.#observed(exchange, ask)) as Awaitable<ResultOf<N>>;
+    return this.#called(exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
   }
 
   /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */
-  #requireClient(exchange: Exchange): void {
+  #called(exchange: Exchange, ask: () => unknown): unknown {
     if (exchange.abandoned && !this.#row.always) throw asRefusal(refusals.abandoned(), this.#stage);
+    return this.#observer.stage === undefined ? ask() : this.#observed(exchange, ask);
   }
 
   /** @throws Refusal */

@@ -1,8 +1,8 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { onAbort } from './charge.ts';
-import { control, type Exchange, type WaitGroup } from './exchange.ts';
-import type { Hooks } from './hooks.ts';
+import { control, type Exchange } from './exchange.ts';
 import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
+import type { PluginSet } from './registry.ts';
 import type { StageName } from './stages.ts';
 import type {
   ApiResponse,
@@ -10,14 +10,12 @@ import type {
   AuthMethod,
   Awaitable,
   BodyStream,
-  Headers,
   Hex,
   HttpRequest,
   HttpResponse,
   Json,
   Question,
   RequestOutcome,
-  RouteRequest,
   Run,
   SignedParts,
   SignedResponse,
@@ -46,49 +44,9 @@ export interface EndpointRequest {
   readonly responded: Promise<unknown>;
 }
 
-const none: Headers = Object.freeze({});
-
-/** The part of a plugin set that runs requests. */
-interface Sealed {
-  readonly hooks: Hooks;
-  readonly running: WaitGroup;
-}
-
-/** Runs requests through the stages, in the order of the table of stages. */
-export class Pipeline {
-  readonly #plugins: Sealed;
-  readonly #runtime: Runtime;
-
-  constructor(plugins: Sealed, runtime: Runtime) {
-    this.#plugins = plugins;
-    this.#runtime = runtime;
-  }
-
-  /** Resolves when all work, detached runs and observers included, is done. */
-  drained(): Promise<void> {
-    return this.#plugins.running.wait();
-  }
-
-  /** Asks the stage `admit` whether to let the client in. @throws Refusal */
-  admit(exchange: Exchange): Awaitable<unknown> {
-    return this.#plugins.hooks.admit.ask([exchange]);
-  }
-
-  /** Answers a request to a plugin's route. @param key of the route. @throws Refusal */
-  async route(key: string, request: RouteRequest, exchange: Exchange): Promise<HttpResponse> {
-    const httpResponse = await this.#plugins.hooks.route.ask([request, exchange], key);
-    return httpResponse ?? refuse('route', refusals.internal(`nothing serves ${key}`));
-  }
-
-  /** Returns the headers that every response gets, from the stage `respond`. */
-  headers(exchange: Exchange): Awaitable<Headers> {
-    return this.#plugins.hooks.respond.ask([none, exchange]);
-  }
-
-  /** Runs a request to an endpoint through all stages, up to its response. @throws Refusal */
-  serve(request: EndpointRequest): Promise<HttpResponse> {
-    return new RequestLifecycle(this.#plugins, this.#runtime, request).serve();
-  }
+/** Runs a request to an endpoint through the stages, in the order of their table, up to its response. @throws Refusal */
+export function serve(plugins: PluginSet, runtime: Runtime, request: EndpointRequest): Promise<HttpResponse> {
+  return new RequestLifecycle(plugins, runtime, request).serve();
 }
 
 /** The reason of a refusal for a request whose outcome is known already. */
@@ -96,8 +54,7 @@ const ENDED = 'the request has ended';
 
 /** One request on its way through the stages. */
 class RequestLifecycle {
-  readonly #hooks: Hooks;
-  readonly #running: WaitGroup;
+  readonly #plugins: PluginSet;
   readonly #runtime: Runtime;
   readonly #exchange: Exchange;
   readonly #request: EndpointRequest;
@@ -106,9 +63,8 @@ class RequestLifecycle {
   /** The refusal that the request ended with, if any. */
   #refusal: Refusal | undefined;
 
-  constructor({ hooks, running }: Sealed, runtime: Runtime, request: EndpointRequest) {
-    this.#hooks = hooks;
-    this.#running = running;
+  constructor(plugins: PluginSet, runtime: Runtime, request: EndpointRequest) {
+    this.#plugins = plugins;
     this.#runtime = runtime;
     this.#request = request;
     this.#exchange = request.exchange;
@@ -120,7 +76,7 @@ class RequestLifecycle {
       const httpResponse = await this.#untilPresented();
       // A mode may call `run` as late as while its body streams. When the response closes, the client counts as gone.
       if (isStream(httpResponse.body))
-        onAbort(this.#exchange.clientSignal, () => void this.#running.track(() => this.#refuseUnanswered()));
+        onAbort(this.#exchange.clientSignal, () => void this.#plugins.running.track(() => this.#refuseUnanswered()));
       else if (!this.#hasRun) await this.#refuseUnanswered();
       return httpResponse;
     } catch (error) {
@@ -129,7 +85,7 @@ class RequestLifecycle {
   }
 
   async #untilPresented(): Promise<HttpResponse> {
-    const hooks = this.#hooks;
+    const { hooks } = this.#plugins;
     const exchange = this.#exchange;
     const { endpointId, httpRequest } = this.#request;
     const endpoint = await hooks.resolve.ask([endpointId, exchange]);
@@ -156,7 +112,7 @@ class RequestLifecycle {
     let last: Refusal | undefined;
     for (const method of methods) {
       try {
-        if (await this.#hooks.authenticate.ask([method, this.#exchange], method.type)) return;
+        if (await this.#plugins.hooks.authenticate.ask([method, this.#exchange], method.type)) return;
       } catch (error) {
         last = asRefusal(error);
         // Operators must hear of a fault that a later method hides from the client.
@@ -173,12 +129,12 @@ class RequestLifecycle {
       this.#hasRun = true;
       if (detached) control.detach(this.#exchange);
       // A mode may ignore the promise. Its failure was concluded already, and is no unhandled rejection once it is tracked.
-      return this.#running.track(() => this.#answer(question));
+      return this.#plugins.running.track(() => this.#answer(question));
     };
   }
 
   async #answer(question: Question): Promise<SignedResponse> {
-    const hooks = this.#hooks;
+    const { hooks } = this.#plugins;
     const exchange = this.#exchange;
     try {
       const answer = await hooks.answer.askAround(question, exchange, this.#produce);
@@ -202,7 +158,7 @@ class RequestLifecycle {
    * @param exchange a fork of the request's exchange if a plugin shares the work.
    */
   readonly #produce = async (question: Question, exchange: Exchange): Promise<SignedResponse> => {
-    const hooks = this.#hooks;
+    const { hooks } = this.#plugins;
     const parameters = await hooks.onBeforeApiCall.ask([question.parameters, exchange]);
     const asked = parameters === question.parameters ? question : question.with(parameters);
     // The plugin that calls the API is innermost, and asks for nothing inside it.
@@ -219,7 +175,7 @@ class RequestLifecycle {
   };
 
   async #sign(apiResponse: ApiResponse, question: Question, exchange: Exchange): Promise<SignedParts> {
-    const hooks = this.#hooks;
+    const { hooks } = this.#plugins;
     requireNotEnded(exchange, 'sign');
     const encoded = await hooks.encode.ask([apiResponse, question, exchange]);
     const { bytes, field, value } = encoded ?? refuse('encode', refusals.internal('nothing encodes the answer'));
@@ -265,20 +221,20 @@ class RequestLifecycle {
     // `onError` runs later, and reports the refusal that the client got.
     if (isFirst)
       this.#afterResponse(() =>
-        this.#hooks.onError.ask([this.#refusal ?? refusal, this.#request.endpointId, this.#exchange]),
+        this.#plugins.hooks.onError.ask([this.#refusal ?? refusal, this.#request.endpointId, this.#exchange]),
       );
     return refusal;
   }
 
   #tellOutcome(outcome: RequestOutcome): Awaitable<void> {
     if (!control.setOutcome(this.#exchange, outcome)) return undefined;
-    return this.#hooks.concluded.ask([outcome, this.#exchange]);
+    return this.#plugins.hooks.concluded.ask([outcome, this.#exchange]);
   }
 
   /** Runs a task that must not delay the response. A stop waits for it. */
   #afterResponse(task: () => Awaitable<unknown>): void {
     const responded = this.#exchange.detached ? immediate() : this.#request.responded;
-    void this.#running.track(() => responded.then(task));
+    void this.#plugins.running.track(() => responded.then(task));
   }
 }
 

@@ -45,6 +45,7 @@ export interface Registration {
 /** A complete set of plugins, ready to serve. */
 export interface PluginSet {
   readonly hooks: Hooks;
+  readonly observer: Observer;
   /** Work that a stop waits for. */
   readonly running: WaitGroup;
   readonly plugins: readonly Registration[];
@@ -80,13 +81,10 @@ export function register(plugins: readonly Registration[], options: GuardOptions
   }
   const ordered = [...all.filter((tap) => !comesLast(tap)), ...all.filter(comesLast)];
   const functions = ordered.map((tap) => ({ ...tap, guarded: guarded(tap) }));
-  const hooks = hooksOf(functions, options.observer ?? {});
-  return {
-    hooks,
-    running,
-    plugins,
-    taps: byStage((stage) => ordered.filter((tap) => tap.stage === stage).map(described)),
-  };
+  const { observer = {} } = options;
+  const hooks = hooksOf(functions, observer);
+  const taps = byStage((stage) => ordered.filter((tap) => tap.stage === stage).map(described));
+  return { hooks, observer, running, plugins, taps };
 }
 
 function described({ stage, plugin, variant, budget }: Tap): TapDescription {

@@ -2,9 +2,9 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { contentOf, responseTo } from '../http/send.ts';
 import { onAbort } from '../kernel/charge.ts';
 import { control, Exchange } from '../kernel/exchange.ts';
-import type { Observer } from '../kernel/hooks.ts';
-import { isStream, type Pipeline } from '../kernel/pipeline.ts';
+import { isStream, type Runtime, serve } from '../kernel/pipeline.ts';
 import { asRefusal, errorForLog } from '../kernel/refusal.ts';
+import type { PluginSet } from '../kernel/registry.ts';
 import type { BodyStream, Parameters } from '../kernel/values.ts';
 import { deferred } from '../lib/time.ts';
 import { askedFor } from '../plugins-sdk/context-key.ts';
@@ -34,7 +34,7 @@ function checkChain(as: Exchange, id: string): void {
 }
 
 /** Passes a plugin's request through the pipeline as if the client had sent it. @throws Error when the answer is a stream. */
-export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked): Promise<AskedResponse> {
+export async function ask(plugins: PluginSet, runtime: Runtime, asked: Asked): Promise<AskedResponse> {
   const { as, plugin, id, mode } = asked;
   if (typeof id !== 'string') throw new TypeError('services.ask takes the id of an endpoint');
   if (!control.isExchange(as))
@@ -52,8 +52,8 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   await immediate();
   const over = deferred<void>();
   const answer = async () => {
-    await pipeline.admit(exchange);
-    return pipeline.serve({ exchange, endpointId: id, mode, responded: over.promise });
+    await plugins.hooks.admit.ask([exchange]);
+    return serve(plugins, runtime, { exchange, endpointId: id, mode, responded: over.promise });
   };
   const ended = onAbort(as.clientSignal, () => control.disconnect(exchange));
   const refused = (error: unknown) => {
@@ -64,7 +64,7 @@ export async function ask(pipeline: Pipeline, observer: Observer, asked: Asked):
   const respond = () => answer().catch(refused);
   const { status, headers: answered, body } = await (charge?.uncharged(respond) ?? respond());
   ended();
-  observer.response?.(exchange, status);
+  plugins.observer.response?.(exchange, status);
   over.resolve();
   if (isStream(body)) return refuseStream(exchange, body);
   return { status, headers: { ...answered }, body: Buffer.from(contentOf(body)).toString() };

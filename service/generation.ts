@@ -1,6 +1,6 @@
 import type { LoadedConfig } from '../config/index.ts';
 import { HttpApp } from '../http/app.ts';
-import { Pipeline, type Runtime } from '../kernel/pipeline.ts';
+import type { Runtime } from '../kernel/pipeline.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import type { Registration } from '../kernel/registry.ts';
 import { LATE, withTimeout } from '../lib/time.ts';
@@ -42,7 +42,7 @@ export interface Shared extends Pick<Services, 'now' | 'debts' | 'phase'> {
   status(): ReturnType<Status['read']> | undefined;
 }
 
-/** One config at work: its plugins, its pipeline and the requests that they serve. A reload makes another one. */
+/** One config at work: its plugins and the requests that they serve. A reload makes another one. */
 export class Generation {
   readonly loaded: LoadedConfig;
   readonly connectionLimits: ConnectionLimits;
@@ -51,7 +51,6 @@ export class Generation {
   readonly app: HttpApp;
   /** The plugins' work that goes on after its request. */
   readonly background = new Debts();
-  readonly #pipeline: Pipeline;
   readonly #states: StateStore;
   readonly #meters: MeterSet;
   readonly #shared: Shared;
@@ -85,22 +84,19 @@ export class Generation {
         // Counting handles a rejection. The plugin gets another promise, so that one which it does not await is reported.
         ask: async (plugin, id, parameters, options) => {
           const asked = { ...options, plugin, id, parameters };
-          return this.plugins.running.track(() => ask(this.#pipeline, this.plugins.observer, asked));
+          return this.plugins.running.track(() => ask(this.plugins, runtime, asked));
         },
-        admit: async (exchange) => void (await this.#pipeline.admit(exchange)),
+        admit: async (exchange) => void (await this.plugins.hooks.admit.ask([exchange])),
         prices: {
           providers: () => new Map(this.plugins.taps.price.map(({ variant = '', plugin }) => [variant, plugin])),
           priceOf: (name, ...asked) => this.plugins.hooks.price.ask(asked, name),
         },
       });
-      this.#pipeline = new Pipeline(this.plugins, runtime);
       this.app = new HttpApp({
         plugins: this.plugins,
-        observer: this.plugins.observer,
-        pipeline: this.#pipeline,
+        runtime,
         newId: randomId,
         check: httpResponseOf,
-        failed: runtime.failed,
       });
     } catch (error) {
       void this.stop(0);
@@ -125,7 +121,7 @@ export class Generation {
 
   /** Resolves when no request is under way; detached requests and the hooks that observe their ends count, too. */
   served(): Promise<void> {
-    return this.#pipeline.drained();
+    return this.plugins.running.wait();
   }
 
   /** Resolves when no request and no background work is left; background work may make requests of its own. */

@@ -1,7 +1,7 @@
 import type { GuardOptions } from '../kernel/guard.ts';
 import type { Observer } from '../kernel/hooks.ts';
 import { errorForLog } from '../kernel/refusal.ts';
-import { type Registration, RegistrationError, register } from '../kernel/registry.ts';
+import { type PluginSet, type Registration, RegistrationError, register } from '../kernel/registry.ts';
 import { LATE, withTimeout } from '../lib/time.ts';
 import { contractsFor, type ServiceFacts } from '../plugins-sdk/results/contracts.ts';
 
@@ -10,7 +10,6 @@ const START_TIMEOUT_MS = 30_000;
 
 /**
  * Registers plugins, whose behaviour was checked, in their order.
- * @returns the plugins, ready to serve, and one observer that calls the observers of all of them.
  * @param complain called for every failure after which a request goes on.
  * @throws RegistrationError
  */
@@ -18,9 +17,9 @@ export function createPluginSet(
   registrations: readonly Registration[],
   complain: GuardOptions['complain'],
   facts: ServiceFacts,
-) {
+): PluginSet {
   const observer = observeAll(registrations, complain);
-  return { ...register(registrations, { contracts: contractsFor(facts), complain, observer }), observer };
+  return register(registrations, { contracts: contractsFor(facts), complain, observer });
 }
 
 /** Starts one plugin. @throws RegistrationError when it cannot start, or not within 30 seconds. */

@@ -1,8 +1,9 @@
 import { loadConfig } from '../config/index.ts';
 import { withMembers, writtenNumbers } from '../config/tree.ts';
 import { readConfigFile, type Tree } from '../config/yaml.ts';
-import { Pipeline } from '../kernel/pipeline.ts';
+import { serve } from '../kernel/pipeline.ts';
 import { asRefusal } from '../kernel/refusal.ts';
+import type { PluginSet } from '../kernel/registry.ts';
 import { decodeAbi } from '../lib/eth/decode-abi.ts';
 import { canonicalJson } from '../lib/json/canonical-json.ts';
 import { type Leaf, leavesOf } from '../lib/json/leaves.ts';
@@ -74,11 +75,6 @@ export async function tryEndpoint(
   const builtins = definitions(throwAwaySigning(), undefined, [once(seen)]);
   const loaded = await loadConfig({ file, tree, env, builtins });
   const server = idleServer(loaded, log);
-  const pipeline = new Pipeline(server.plugins, {
-    now: Date.now,
-    makeAnswer: madeHere,
-    failed: () => undefined,
-  });
   const of = (variant: string) => loaded.endpoints.find((each) => each.name === variant);
   const endpoint = of(OWN) ?? of(RAW);
   if (endpoint === undefined) throw new Error(`${file}: ${name} cannot be tried`);
@@ -86,7 +82,7 @@ export async function tryEndpoint(
   const reserved: readonly string[] = reservedParameters(endpoint);
   const isChosen = ([each]: [string, Json]) => reserved.includes(each);
   const chosen = Object.fromEntries(all.filter(isChosen));
-  const ask = asker(pipeline, of, Object.fromEntries(all.filter((each) => !isChosen(each))));
+  const ask = asker(server.plugins, of, Object.fromEntries(all.filter((each) => !isChosen(each))));
   try {
     await server.start(async () => undefined);
     const { rawData = null } = await ask(RAW).catch((error: unknown) => fail(name, error, loaded.hide, seen.redirect));
@@ -107,14 +103,15 @@ export async function tryEndpoint(
 type Ask = (variant: string, reserved?: Parameters) => Promise<Readonly<Record<string, Json>>>;
 
 /** Returns a function that asks a variant. @param marked parameters with marked texts for numbers that a double would round. */
-function asker(pipeline: Pipeline, of: (variant: string) => Endpoint | undefined, marked: Parameters): Ask {
+function asker(plugins: PluginSet, of: (variant: string) => Endpoint | undefined, marked: Parameters): Ask {
   const parameters = unmarked(marked);
   const written = markedMembers(marked);
+  const runtime = { now: Date.now, makeAnswer: madeHere, failed: () => undefined };
   return async (variant, reserved = {}) => {
     const exchange = exchangeOf({ parameters: { ...parameters, ...reserved } });
     writtenParameters.set(exchange, written);
     const responded = Promise.resolve();
-    const { body } = await pipeline.serve({ exchange, endpointId: of(variant)?.id ?? '', responded });
+    const { body } = await serve(plugins, runtime, { exchange, endpointId: of(variant)?.id ?? '', responded });
     return JSON.parse(Object(body).json ?? String(body));
   };
 }

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
 import { control, Exchange } from '../../kernel/exchange.ts';
-import { Pipeline } from '../../kernel/pipeline.ts';
+import { type EndpointRequest, serve as serveRequest } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { register } from '../../kernel/registry.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
@@ -42,7 +42,7 @@ function pipelineOf(
   mode: string,
   hooks: Readonly<Record<string, unknown>>,
   failed: (...told: unknown[]) => void = () => undefined,
-): Pipeline {
+) {
   const ordinary = {
     resolve: () => ({ id: ID, api: 'a', name: 'e', mode, auth: [{ type: 'free' }], block: {}, apiBlock: {} }),
     authenticate: { free: () => true },
@@ -54,7 +54,11 @@ function pipelineOf(
   };
   const plugin = { hooks: { ...ordinary, ...hooks } };
   const set = register([{ name: 'p', budget: 'none', plugin }], { contracts, complain: () => undefined });
-  return new Pipeline(set, { now: () => 7000, makeAnswer: madeHere, failed });
+  const runtime = { now: () => 7000, makeAnswer: madeHere, failed };
+  return {
+    drained: () => set.running.wait(),
+    serve: (request: EndpointRequest) => serveRequest(set, runtime, request),
+  };
 }
 
 function newExchange(): Exchange {

@@ -1,6 +1,6 @@
 import { control, Exchange } from '../../../kernel/exchange.ts';
 import type { CallEvent } from '../../../kernel/hooks.ts';
-import { Pipeline } from '../../../kernel/pipeline.ts';
+import { serve } from '../../../kernel/pipeline.ts';
 import { type PluginSet, type Registration, register } from '../../../kernel/registry.ts';
 import { type StageName, stageNames, stages } from '../../../kernel/stages.ts';
 import type {
@@ -27,11 +27,13 @@ const LEAP = 60_000;
 /** Milliseconds after which a request that has not ended never does. */
 const HANGS = 120_000;
 
+const runtime = { now: () => 7000, makeAnswer: madeHere, failed: ignore };
+
 /** A kernel with plugins that misbehave as plans have it, behind built-ins that do not. */
 export class FuzzedService {
   readonly #isCalm: boolean;
   readonly #budget: number;
-  readonly #pipeline: Pipeline;
+  readonly #plugins: PluginSet;
   readonly #traces = new Map<string, Trace>();
   readonly #kept = new Kept();
   readonly #blame: (what: string) => void;
@@ -42,9 +44,7 @@ export class FuzzedService {
     this.#isCalm = isCalm;
     this.#budget = budget;
     this.#blame = blame;
-    const plugins = this.#sealed();
-    const runtime = { now: () => 7000, makeAnswer: madeHere, failed: ignore };
-    this.#pipeline = new Pipeline(plugins, runtime);
+    this.#plugins = this.#sealed();
   }
 
   /** Makes the requests, and waits for all that they leave behind. A calm service takes one after the other. */
@@ -53,10 +53,10 @@ export class FuzzedService {
     const work = async () => {
       for (const plan of this.#isCalm ? plans : []) {
         await this.#ask(plan, traces);
-        await this.#pipeline.drained();
+        await this.#plugins.running.wait();
       }
       if (!this.#isCalm) await Promise.all(plans.map((plan) => this.#ask(plan, traces)));
-      await this.#pipeline.drained();
+      await this.#plugins.running.wait();
       await turns(2);
     };
     const { now } = performance;
@@ -85,7 +85,7 @@ export class FuzzedService {
     } catch (thrown) {
       trace.ended({ thrown });
     }
-    await this.#pipeline.headers(exchange);
+    await this.#plugins.hooks.respond.ask([{}, exchange]);
     over.resolve();
     trace.isOver = true;
   }
@@ -99,14 +99,15 @@ export class FuzzedService {
 
   async #respond(trace: Trace, responded: Promise<void>): Promise<HttpResponse> {
     const { exchange, plan } = trace;
-    await this.#pipeline.admit(exchange);
+    await this.#plugins.hooks.admit.ask([exchange]);
     if (plan.acts.has('0 route')) {
       const request = { params: {}, query: new URLSearchParams(), body: new Uint8Array() };
-      return this.#pipeline.route('GET /0', request, exchange);
+      return (await this.#plugins.hooks.route.ask([request, exchange], 'GET /0')) ?? { status: 500, body: '' };
     }
     trace.isServed = true;
     const httpRequest = {} as HttpRequest;
-    const response = await this.#pipeline.serve({ exchange, endpointId: plan.endpoint.id, httpRequest, responded });
+    const request = { exchange, endpointId: plan.endpoint.id, httpRequest, responded };
+    const response = await serve(this.#plugins, runtime, request);
     await this.#read(response, trace);
     return response;
   }
