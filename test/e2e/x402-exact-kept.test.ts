@@ -24,8 +24,11 @@ let engine: { readonly isOdd?: boolean; readonly found?: string; readonly read?:
 let ahead = 0;
 /** For how many bytes the engine counts one of an answer: a few answers fill what is there. */
 const WEIGHT = 50;
+/** Where the engine keeps payments. */
+let payments = new MemoryArea();
 const own = ownEngine('x402-exact-kept', (name) => {
   const area = new MemoryArea({ now: () => Date.now() + ahead });
+  if (name === 'x402-exact') payments = area;
   if (name !== 'x402-exact identifiers') return area;
   return {
     get: async (key: string) => engine.found ?? area.get(key).finally(engine.read),
@@ -137,6 +140,18 @@ describe('x402-exact: answers that are kept for their payers', async () => {
     assert.ok(kept > 4 * 2 ** 20 && kept <= 8 * 2 ** 20, `${kept} bytes`);
     assert.deepEqual(new Set(again.map(({ status }) => status)), new Set([200, 409]));
     assert.equal((await buy(service, 'of-a-small-answer')).status, 200);
+  });
+
+  it('are not sold where too many payments have no known end, which is said before anything is verified', async (t) => {
+    const service = await odd(t);
+    await payments.compareAndSet('old', undefined, JSON.stringify({ state: 'unknown', refunds: 0 }));
+    const full = JSON.stringify(Array.from({ length: 1000 }, () => 'old token'));
+    for (let list = 0; list < 256; list++) await payments.compareAndSet(`open ${list}`, undefined, full);
+    const verified = shop.facilitator.asked('/verify');
+    await assertRefused(await buy(service, 'there-is-no-room'), 401, 'Payment verification unavailable');
+    assert.equal(shop.facilitator.asked('/verify'), verified);
+    const said = service.logs.flatMap(({ fields }) => fields.detail ?? []);
+    assert.deepEqual(new Set(said), new Set(['no room for another payment without a known end']));
   });
 
   it('and cannot be read, are no answer and cost nothing', async (t) => {
