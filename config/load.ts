@@ -11,7 +11,7 @@ import { loadPlugins, type PluginDraft } from './plugins/load.ts';
 import type { PluginModule } from './plugins/simple-plugin.ts';
 import { compose } from './schema/compose.ts';
 import { fill } from './variables.ts';
-import { checkBy, identify, viewOf } from './view.ts';
+import { checkBy, identify, viewOf, withBudgets } from './view.ts';
 import { freeEndpoints, publicVariables, rewrittenNumbers } from './warnings.ts';
 import { placeIn, readConfigFile, type Tree } from './yaml.ts';
 
@@ -36,7 +36,9 @@ export interface LoadOptions {
 }
 
 /** An enabled plugin with its settings. */
-export interface PluginChoice extends PluginDraft {
+export interface PluginChoice extends Omit<PluginDraft, 'budget'> {
+  /** Milliseconds per request. */
+  readonly budget: number | 'none';
   /** The line of the config file that names the plugin. */
   readonly line?: number | undefined;
 }
@@ -74,6 +76,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { schema, findings: collisions } = compose(plugins.definitions);
   const view = viewOf(source, schema, new Set(plugins.definitions.flatMap(({ keys = [] }) => keys)), dirname(file));
   const { explained, findings: unidentified, uncertain } = identify(plugins.definitions, view);
+  const endpoints = explained.map(({ endpoint }) => endpoint);
+  const budgeted = withBudgets(plugins.choices, view, endpoints, redact);
   const findings = [
     ...source.findings,
     ...unsetVariables(source, options.allowUnset ? options.needed : ''),
@@ -82,6 +86,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...view.findings,
     ...checkNames(view.config, view.isDoubtful),
     ...checkBy(plugins.definitions, view, uncertain, redact),
+    ...budgeted.findings,
     ...unidentified,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source, view.config),
@@ -90,14 +95,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const hide = hiding(source.values);
   const ordered = located([...findings, ...emptyVariables(source, findings)], tree, hide);
   if (ordered.some(({ level }) => level === 'error')) throw new ConfigErrors(ordered);
-  const endpoints = explained.map(({ endpoint }) => endpoint);
   return {
     file,
     path: view.context.path,
     config: view.config,
     explained,
     endpoints,
-    plugins: plugins.choices.map((choice) => ({
+    plugins: budgeted.choices.map((choice) => ({
       ...choice,
       line: choice.path === undefined ? undefined : placeIn(tree, choice.path).line,
     })),

@@ -20,6 +20,8 @@ import { isRecord, isWithin } from '../plugins-sdk/schema/path.ts';
 import { draftEndpoints, endpointsIn, ownerOf } from './endpoints.ts';
 import type { Redact } from './findings.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
+import { budgetIn } from './plugins/check-definition.ts';
+import type { PluginDraft } from './plugins/load.ts';
 import { fill, leafOf } from './variables.ts';
 
 /** The config with its variables replaced, and with samples for those that are unset. */
@@ -85,6 +87,29 @@ export function checkBy(
     }
   };
   return definitions.flatMap(findingsOf).filter(({ path }) => !isDoubtful(path) && !uncertain.has(ownerOf(path)));
+}
+
+/**
+ * Asks the plugins for their budgets in the config.
+ * @returns the plugins with their budgets, and a finding for each budget that cannot be had.
+ */
+export function withBudgets(
+  drafts: readonly PluginDraft[],
+  { config, isSound }: View,
+  endpoints: readonly Endpoint[],
+  redact: Redact,
+) {
+  const findings: Finding[] = [];
+  const budgetOf = ({ definition, budget, path = 'settings.plugins' }: PluginDraft): number | 'none' => {
+    try {
+      return budgetIn(config, endpoints, budget);
+    } catch (error) {
+      // As with a check, a wrong shape excuses the failure.
+      if (isSound) findings.push(errorAt(path, `plugin "${definition.name}": its "budget" fails: ${redact(error)}`));
+      return 'none';
+    }
+  };
+  return { choices: drafts.map((draft) => ({ ...draft, budget: budgetOf(draft) })), findings };
 }
 
 function isFinding(value: unknown): value is Finding {

@@ -1,12 +1,12 @@
 import { type LoadedConfig, type PluginChoice, signingWarning } from '../config/index.ts';
-import { budgetIn, checkBehaviour } from '../config/plugins/check-definition.ts';
+import { checkBehaviour } from '../config/plugins/check-definition.ts';
 import { missingCounterparts } from '../config/plugins/counterparts.ts';
 import type { GuardOptions } from '../kernel/guard.ts';
 import { errorForLog } from '../kernel/refusal.ts';
 import { type PluginSet, type Registration, RegistrationError } from '../kernel/registry.ts';
 import { stageNames, stages } from '../kernel/stages.ts';
 import { type Address, isAddress } from '../lib/eth/hex.ts';
-import type { Operation } from '../plugins-sdk/define.ts';
+import type { Behaviour, Operation } from '../plugins-sdk/define.ts';
 import { stateKey } from '../plugins-sdk/keys.ts';
 import type { Meters } from '../plugins-sdk/meters.ts';
 import type { ServiceDescription } from '../plugins-sdk/openapi.ts';
@@ -42,9 +42,8 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
   const common = { ...surroundings, ...servicesOf(loaded), dependencies: () => dependencies };
   const operations: [name: string, run: Operation][] = [];
   const registrations = loaded.plugins.map((choice): Registration => {
-    const { definition, operator } = choice;
+    const { definition, budget, operator } = choice;
     const { name } = definition;
-    const budget = attempt(choice, loaded.hide, () => budgetIn(loaded.config, loaded.endpoints, choice.budget));
     const services: Services = {
       ...common,
       meters: metersOf(choice, meters),
@@ -52,7 +51,7 @@ export function assemble(loaded: LoadedConfig, { signers, ...surroundings }: Sur
       ask: (...args) => ask(name, ...args),
       background: (work) => background(name, work),
     };
-    const plugin = attempt(choice, loaded.hide, () => checkBehaviour(definition.setup(services, choice.config)));
+    const plugin = setUp(choice, services, loaded.hide);
     dependencies.push(...(plugin.dependencies ?? []));
     operations.push(...Object.entries(plugin.operations ?? {}));
     const warning = signingWarning(name, plugin.hooks ?? {});
@@ -153,11 +152,10 @@ function placeOf({ path, line }: Pick<PluginChoice, 'path' | 'line'> = {}): stri
   return line === undefined ? `${path}: ` : `${path} (line ${line}): `;
 }
 
-/** Calls a function of a plugin that is set up. @throws RegistrationError */
-function attempt<T>(choice: PluginChoice, hide: LoadedConfig['hide'], work: () => T): T {
-  const { definition, source, path } = choice;
+function setUp(choice: PluginChoice, services: Services, hide: LoadedConfig['hide']): Behaviour {
+  const { definition, config, source, path } = choice;
   try {
-    return work();
+    return checkBehaviour(definition.setup(services, config));
   } catch (error) {
     const plugin = path === undefined ? source : `"${definition.name}" of ${source}`;
     const why = hide(errorForLog(error, 'message'));

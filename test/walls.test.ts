@@ -155,13 +155,13 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   http: { lines: 498, files: 6 },
   lib: { lines: 1860 },
   'plugins-sdk': { lines: 3100 },
-  config: { lines: 2331 },
+  config: { lines: 2353 },
   service: { lines: 2800 },
   builtins: { lines: 13662 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },
-  test: { lines: 60_422 },
+  test: { lines: 60_444 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

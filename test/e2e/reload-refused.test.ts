@@ -96,7 +96,11 @@ describe('a config that cannot be used leaves everything as it was', async () =>
       WARNING,
       `${at} "promise" of ./promise.mjs cannot be set up: "setup" must return {hooks, routes, operations, dependencies, observe, vary, start, stop} at once`,
     ],
-    ['a plugin with a wrong budget', 'budget', WARNING, /what "budget" returned: expected "none" or a number, found a/],
+    [
+      'a plugin with a wrong budget',
+      'budget',
+      'error settings.plugins[1]: plugin "budget": its "budget" fails: what "budget" returned: expected "none" or a number, found a string (line 7)',
+    ],
     ['two plugins that serve one route', 'route', WARNING, 'error plugins "health" and "route" both serve GET /health'],
     ['a plugin that cannot start', 'late', WARNING, 'error plugin "late" cannot start: not today'],
   ];
