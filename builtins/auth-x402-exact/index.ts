@@ -19,7 +19,7 @@ import { isSold } from '../shared/discovery.ts';
 import { Payments, paymentKeys } from '../shared/payments.ts';
 import { checkAllTerms } from './check-terms.ts';
 import { type FacilitatorsOf, facilitatorsFor, SETTLE_PART } from './facilitators.ts';
-import { fingerprintOf, identifiersOf, type Sold, soldAgain } from './kept-answers.ts';
+import { identifiersOf, type Sold, soldAgain } from './kept-answers.ts';
 import { type Quote, type Quoting, quotingOf, refusal, requireProviders } from './offer.ts';
 import { openApiPart } from './openapi.ts';
 import { operationsOn } from './operations.ts';
@@ -43,8 +43,8 @@ interface Visit {
   purchase?: Purchase;
   /** The answer that was sold before, and that this request gets again. */
   sold?: Sold;
-  /** Fingerprint of the question. */
-  fingerprint?: string;
+  /** The question's key. */
+  questionKey?: string;
   /** Milliseconds of the budget that the admission took; undefined until this plugin has admitted the request. */
   spent?: number;
 }
@@ -147,7 +147,7 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
     answer: (question, exchange) => {
       const visit = visits.get(exchange);
       if (visit === undefined) return undefined;
-      visit.fingerprint = fingerprintOf(question);
+      visit.questionKey = question.key;
       const { sold } = visit;
       if (sold === undefined) return undefined;
       const answer = soldAgain(sold, question, node);
@@ -155,12 +155,12 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       return answer;
     },
     approve: async (answer, exchange, { signal }) => {
-      const { purchase, sold, fingerprint = '', spent = 0 } = visits.get(exchange) ?? {};
+      const { purchase, sold, questionKey = '', spent = 0 } = visits.get(exchange) ?? {};
       // Another answer in place of the sold one would be unpaid.
       if (sold !== undefined && sold.answer !== answer.json) throw unsold();
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART - RECORD_PART) - spent;
-      const keep = () => purchase.identified?.keep(answer, fingerprint, exchange);
+      const keep = () => purchase.identified?.keep(answer, questionKey, exchange);
       await bought.settle(purchase, () => signal.aborted || performance.now() > latest, keep);
     },
     concluded: (outcome, exchange) => {

@@ -25,8 +25,8 @@ import { TYPE } from './terms.ts';
 
 /** What a settled payment has bought. */
 export interface Sold {
-  /** Fingerprint of the question. */
-  readonly fingerprint: string;
+  /** The question's key. */
+  readonly questionKey: string;
   /** The answer's JSON; absent if it was not kept. */
   readonly answer?: string;
   /** Why the answer was not kept. */
@@ -103,10 +103,10 @@ function entryIn(area: StateArea, log: Log, payment: Authorised, id: string, now
       await update(area, key, (text) => (text === own ? undefined : text)).catch(() => undefined);
     },
     /** Keeps the answer. If that fails, the payer still gets it, and the claim stays until its TTL ends. */
-    keep: async ({ json }: SignedResponse, fingerprint: string, exchange: Exchange): Promise<void> => {
+    keep: async ({ json }: SignedResponse, questionKey: string, exchange: Exchange): Promise<void> => {
       const { 'PAYMENT-RESPONSE': settled = '' } = answerHeaders.get(exchange) ?? {};
       try {
-        const sold: Sold = { fingerprint, settled, ...(await keepable(area, payer, json)) };
+        const sold: Sold = { questionKey, settled, ...(await keepable(area, payer, json)) };
         const record = JSON.stringify({ ...claim, sold });
         // The claim may have expired meanwhile. A claim of another payment is not replaced.
         const kept = (text: string | undefined) => (text === undefined || text === own ? record : text);
@@ -127,20 +127,15 @@ async function keepable(area: StateArea, payer: string, json: string): Promise<P
   return (await takeRoom(area, limits, bytes)) ? { answer: json } : { unkept: NO_ROOM };
 }
 
-/** Returns the SHA-256 of a question's key, in hex. */
-export function fingerprintOf({ key }: { readonly key: string }): string {
-  return hash('sha256', key);
-}
-
 /**
  * Returns the answer that was sold before, if the request is the same.
  * @param node the signer in use: answers of a former signer are not given again.
  * @throws Refusal 409
  */
 export function soldAgain(sold: Sold, question: { readonly key: string }, node: string): SignedResponse {
-  const { answer, unkept = TOO_LONG, fingerprint } = sold;
+  const { answer, unkept = TOO_LONG, questionKey } = sold;
   const refuse = (message: string) => new Refusal(409, message);
-  if (fingerprint !== fingerprintOf(question)) throw refuse(OTHER_REQUEST);
+  if (questionKey !== question.key) throw refuse(OTHER_REQUEST);
   if (answer === undefined) throw refuse(unkept);
   if (!isSameHex(JSON.parse(answer).node, node)) throw refuse(FORMER_SIGNER);
   return SignedResponse.parse(answer);
