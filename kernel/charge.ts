@@ -70,8 +70,10 @@ const LOOKS = { soonest: 5, latest: 1000 };
 // Node keeps timers of equal length in a list, and drops it with the last one: each call would pay for a new list.
 setInterval(() => undefined, LOOKS.latest).unref();
 
-/** Milliseconds of a plugin per request, or `none` if the plugin bounds its stages itself. */
+/** Milliseconds of a plugin per request, or `none` if it bounds its `unbounded` stages itself. */
 export type Budget = number | 'none';
+/** Milliseconds of a plugin that names none. */
+export const DEFAULT_BUDGET_MS = 1000;
 
 /** A call of a plugin's function. */
 export interface ChargedCall {

@@ -70,8 +70,10 @@ class Call implements ChargedCall {
     this.#args = args;
     this.#rest = rest;
     this.#exchange = args[args.length - 1] as Exchange;
+    // Plugins without a budget share a charge, which counts nothing.
+    const payer = budget === 'none' ? '' : plugin;
     // Each watch hook gets the full budget again, whether the client left or not.
-    this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, plugin, budget);
+    this.#charge = kind === 'watch' ? new Charge(budget) : control.charge(this.#exchange, payer, budget);
   }
 
   get signal(): AbortSignal {

@@ -1,3 +1,4 @@
+import { DEFAULT_BUDGET_MS } from './charge.ts';
 import { type Exchange, Flights, WaitGroup } from './exchange.ts';
 import { type GuardOptions, guarded, type PluginFunction, type Tap } from './guard.ts';
 import { type Hooks, hooksOf, type Observer, type TapDescription } from './hooks.ts';
@@ -70,10 +71,12 @@ export function register(plugins: readonly Registration[], options: GuardOptions
   const credentials = plugins.flatMap(credentialsOf);
   const all: Tap[] = [];
   for (const registration of plugins) {
-    const { name: plugin, budget, isBuiltin = false } = registration;
+    const { name: plugin, isBuiltin = false } = registration;
     const own = credentialsOf(registration);
     const hidden = new Set(credentials.filter((header) => !own.includes(header)));
     for (const [stage, variant, fn] of functionsOf(registration)) {
+      const budget =
+        registration.budget === 'none' && !stages[stage].unbounded ? DEFAULT_BUDGET_MS : registration.budget;
       const tap = { stage, variant, plugin, budget, isBuiltin, hidden, fn, flights: new Flights(running), options };
       requireUnclaimed(all, tap);
       all.push(tap);

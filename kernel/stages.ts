@@ -26,6 +26,8 @@ export interface Stage {
   readonly required?: true;
   /** What each of its functions is registered for. A plugin gives a table of functions by variant instead of one function. */
   readonly variants?: 'auth type' | 'mode' | 'price' | 'route';
+  /** A plugin may have no budget here: it waits for others, and bounds that itself. Elsewhere it has the default budget. */
+  readonly unbounded?: true;
   /** Built-ins are called after operators' plugins, as at pick and around stages. */
   readonly builtinsLast?: true;
   /** Plugins give its functions by a member of their own (`routes`, `vary`), not under `hooks`. */
@@ -51,10 +53,10 @@ const table = {
   validate: { kind: 'map', takes: ['parameters'], returns: 'parameters', builtinsLast: true, alters: true },
   vary: { kind: 'map', takes: ['variation'], returns: 'variation', ownMember: true },
   prepare: { kind: 'pick', takes: ['parameters', 'variation'], returns: 'question', required: true, alters: true },
-  present: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', alters: true },
-  answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', alters: true },
+  present: { kind: 'pick', takes: ['run'], returns: 'httpResponse', variants: 'mode', alters: true, unbounded: true },
+  answer: { kind: 'around', takes: ['question'], returns: 'signedResponse', alters: true, unbounded: true },
   onBeforeApiCall: { kind: 'map', takes: ['parameters'], returns: 'parameters', public: true, alters: true },
-  callApi: { kind: 'around', takes: ['outgoing'], returns: 'response', required: true, alters: true },
+  callApi: { kind: 'around', takes: ['outgoing'], returns: 'response', required: true, alters: true, unbounded: true },
   onAfterApiCall: { kind: 'map', takes: ['response', 'parameters'], returns: 'response', public: true, alters: true },
   encode: { kind: 'pick', takes: ['response', 'question'], returns: 'encoded', required: true, alters: true },
   encrypt: { kind: 'map', takes: ['data'], returns: 'data', alters: true },

@@ -94,7 +94,7 @@ export interface Definition<C = unknown> {
   /**
    * Milliseconds per request for all hooks together, without the time inside `run` and `next`; default 1000. A function
    * computes it from the config, for a plugin with configured timeouts. `none`: the plugin bounds its own `callApi`, `answer`
-   * or `present`.
+   * or `present`, and has 1000 ms for its other hooks.
    */
   readonly budget?:
     | number

@@ -1,4 +1,5 @@
 import { Check } from 'typebox/value';
+import { DEFAULT_BUDGET_MS } from '../../kernel/charge.ts';
 import { hint } from '../../lib/suggest.ts';
 import { type Definition, errorAt, type Finding, type SimplePlugin, warningAt } from '../../plugins-sdk/define.ts';
 import { convert } from '../../plugins-sdk/schema/convert.ts';
@@ -15,7 +16,6 @@ import { type IsolatedPlugin, isolatePlugin } from './isolate/load.ts';
 import { loadedInTime, PluginProblem } from './plugin-problem.ts';
 import { isDefinition, isFactory, type PluginModule, simplePlugin } from './simple-plugin.ts';
 
-const DEFAULT_BUDGET_MS = 1000;
 const PREFIX = 'builtin:';
 const ROOT = 'settings.plugins';
 /** Matches what Node.js says of CommonJS. It goes on to advise `.cjs`, which no plugin's file may be. */

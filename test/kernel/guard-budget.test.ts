@@ -230,18 +230,23 @@ describe('the budget', () => {
 
   it('may be none: nothing ends, and the signal is the client’s', async () => {
     const signals: AbortSignal[] = [];
-    const fn = async ({ signal }: HookContext) => {
+    const fn = async (_: unknown, __: unknown, { signal }: CallContext) => {
       signals.push(signal);
       block(5);
       await turn();
-      return { data: '0x02' };
+      return { data: 2, status: 200 };
     };
-    const { outcome, exchange } = await run('onBeforeSign', fn, { budget: 'none' });
-    assert.deepEqual(outcome, { value: '0x02' });
-    assert.equal(control.chargeOf(exchange, 'p')?.remaining, Number.POSITIVE_INFINITY);
+    const { exchange } = await run('callApi', fn, { budget: 'none' });
+    assert.equal(control.chargeOf(exchange, 'p'), undefined);
     assert.equal(signals[0]?.aborted, false);
     control.disconnect(exchange);
     assert.equal(signals[0]?.aborted, true);
+  });
+
+  it('may be none where a plugin waits for others; elsewhere it is a second then', async () => {
+    const { outcome } = await run('onBeforeSign', () => new Promise(() => {}), { budget: 'none' });
+    const reason = 'its 1000 ms were spent in the call';
+    assert.deepEqual(outcome, { status: 403, message: 'Plugin "p" budget exhausted', reason });
   });
 
   it('is not renewed by work that requests share', async () => {
@@ -360,7 +365,7 @@ describe('timers', () => {
     await run('onBeforeSign', () => ({ data: '0x02' }), { budget: 2 ** 32 });
     await run('onBeforeSign', () => undefined, { budget: 2 ** 32 });
     await run('sign', () => assert.fail('thrown at once'), { budget: 2 ** 32 });
-    await run('onBeforeSign', async () => undefined, { budget: 'none' });
+    await run('callApi', async () => undefined, { budget: 'none' });
     assert.deepEqual(delays(), []);
     await run('onBeforeSign', async () => undefined, { budget: 2 ** 32 });
     assert.deepEqual(delays(), [1000]);

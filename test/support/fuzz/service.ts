@@ -136,7 +136,7 @@ export class FuzzedService {
         plugin: this.#misbehaving(plugin),
       }),
     );
-    plugins.push({ name: 'base', budget: 'none', isBuiltin: true, plugin: { hooks: this.#base() } });
+    plugins.push({ name: 'base', budget: 1e9, isBuiltin: true, plugin: { hooks: this.#base() } });
     return register(plugins, {
       contracts: contractsFor({ signers: [node], now: () => 7000, endpoints: { has: () => true } }),
       complain: ignore,
