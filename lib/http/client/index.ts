@@ -1,9 +1,10 @@
 import { undiciClient } from '../../process/packages.ts';
+import { urlIn } from '../target.ts';
 import { type ClientTls, connectorThrough } from './connect.ts';
 import { PendingRequest } from './pending-request.ts';
 import { CLIENT_CLOSED, Connection, Pool } from './pool.ts';
 import { proxiesInForce } from './proxies.ts';
-import { type BoundedRequest, type BoundedResponse, parseTarget } from './request.ts';
+import { type BoundedRequest, type BoundedResponse, RequestFailure } from './request.ts';
 
 export { type BoundedRequest, type BoundedResponse, RequestFailure, type RequestFailureKind } from './request.ts';
 
@@ -40,6 +41,17 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+/** Returns the parsed URL of a request. @throws RequestFailure unless it is http(s) and without user name and password. */
+function parseTarget({ method, url }: BoundedRequest): URL {
+  const target = urlIn(url);
+  if (target === undefined) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
+  if (target.protocol !== 'http:' && target.protocol !== 'https:')
+    throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
+  if (target.username === '' && target.password === '') return target;
+  const what = `${method} ${target.origin}`;
+  throw new RequestFailure('network', `${what} failed: the URL must not contain a user name or password`);
+}
+
 /** Creates an HTTP client. Its creator must close it: a plugin does so in its `stop`. */
 export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: HttpClientOptions = {}): HttpClient {
   if (!Number.isSafeInteger(connections) || connections < 1)
@@ -53,6 +65,8 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
     if (known) return known;
     if (pools.size >= MOST_POOLS)
       for (const [other, pool] of pools) if (pool.isUnused && pools.delete(other)) void pool.close();
+    // Loads undici before the timeout of the first call starts.
+    undiciClient();
     const proxy = proxies.of(url);
     const connect = connectorThrough(proxy, tls);
     const pool = new Pool(connections, () => new Connection(origin, connect), protocol === 'http:' ? proxy : undefined);
@@ -62,8 +76,6 @@ export function createHttpClient({ connections = DEFAULT_CONNECTIONS, tls }: Htt
   return {
     request: (request) =>
       new Promise((resolve, reject) => {
-        // Loads undici before the timeout of the call starts.
-        undiciClient();
         const url = parseTarget(request);
         const call = new PendingRequest(request, url, poolOf(url), resolve, reject);
         if (isClosed) call.fail('aborted', CLIENT_CLOSED);

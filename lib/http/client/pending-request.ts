@@ -7,7 +7,6 @@ import { CLIENT_CLOSED, type Connection, type Pool } from './pool.ts';
 import {
   type BoundedRequest,
   type BoundedResponse,
-  outgoingHeaders,
   RequestFailure,
   type RequestFailureKind,
   type RequestPhase,
@@ -22,6 +21,18 @@ const MOST_REPEATS = 2;
 const CALLER_ABORTED = 'aborted by the caller';
 
 const NOTHING = Buffer.alloc(0);
+
+/** Returns headers as undici takes them: name, value, name, value… */
+function outgoingHeaders(headers: Readonly<Record<string, string>> = {}): string[] {
+  const list: string[] = [];
+  let isNegotiated = false;
+  for (const [name, value] of Object.entries(headers)) {
+    list.push(name, value);
+    isNegotiated ||= name.toLowerCase() === 'accept-encoding';
+  }
+  if (!isNegotiated) list.push('accept-encoding', 'gzip, deflate, br');
+  return list;
+}
 
 /**
  * One request, from the queue to its outcome. The object itself is undici's dispatch handler and the signal's listener, so that

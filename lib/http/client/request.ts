@@ -1,5 +1,4 @@
 import type { AbortSource } from '../../bounded/abort-source.ts';
-import { urlIn } from '../target.ts';
 
 /** One HTTP request with its limits. */
 export interface BoundedRequest {
@@ -59,23 +58,4 @@ export class RequestFailure extends Error {
     this.phase = phase;
     this.status = status;
   }
-}
-
-/** Returns the parsed URL of a request. @throws RequestFailure unless it is http(s) and without user name and password. */
-export function parseTarget({ method, url }: BoundedRequest): URL {
-  const target = urlIn(url);
-  if (target === undefined) throw new RequestFailure('network', `${method} failed: the URL is not valid`);
-  if (target.protocol !== 'http:' && target.protocol !== 'https:')
-    throw new RequestFailure('network', `${method} failed: the URL must start with http:// or https://`);
-  if (target.username === '' && target.password === '') return target;
-  const what = `${method} ${target.origin}`;
-  throw new RequestFailure('network', `${what} failed: the URL must not contain a user name or password`);
-}
-
-/** Returns headers as undici takes them: name, value, name, value… */
-export function outgoingHeaders(headers: Readonly<Record<string, string>> = {}): string[] {
-  const isNegotiated = Object.keys(headers).some((name) => name.toLowerCase() === 'accept-encoding');
-  const list: string[] = [];
-  for (const [name, value] of Object.entries(headers)) list.push(name, value);
-  return isNegotiated ? list : [...list, 'accept-encoding', 'gzip, deflate, br'];
 }
