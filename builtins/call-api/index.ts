@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Semaphore } from '../../lib/bounded/semaphore.ts';
 import type { BoundedResponse } from '../../lib/http/client/index.ts';
-import { JsonLimitError, readJson } from '../../lib/json/read.ts';
+import { JsonLimitError, readJson } from '../../lib/json/json-text.ts';
 import { loadSoon, undiciClient } from '../../lib/process/packages.ts';
 import { baseUrl, keys } from '../../plugins-sdk/config.ts';
 import {

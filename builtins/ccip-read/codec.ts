@@ -1,7 +1,7 @@
 import { decodeAbi } from '../../lib/eth/decode-abi.ts';
 import { keccak256 } from '../../lib/eth/hex.ts';
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { isDeeperThan } from '../../lib/json/read.ts';
+import { isDeeperThan } from '../../lib/json/json-text.ts';
 import { ethers } from '../../lib/process/packages.ts';
 import {
   type Hex,

@@ -1,5 +1,5 @@
 import { MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { isDeeperThan } from '../../lib/json/read.ts';
+import { isDeeperThan } from '../../lib/json/json-text.ts';
 import { type HttpClient, RequestFailure } from '../../plugins-sdk/index.ts';
 import { type ClaimedRequest, NoProof } from './claim.ts';
 

@@ -1,7 +1,7 @@
 import { decode, readBounded } from '../../config/files.ts';
 import { parseConfig, type Tree } from '../../config/yaml.ts';
+import { isDeeperThan } from '../../lib/json/json-text.ts';
 import { withoutRoundedNumbers } from '../../lib/json/numbers.ts';
-import { isDeeperThan } from '../../lib/json/read.ts';
 import { isRecord, jsonIn } from '../../lib/json/value.ts';
 import { httpGet } from '../http-get.ts';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { WrongShape } from '../../kernel/stages.ts';
 import type { ApiResponse, Headers, Json, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { urlIn } from '../../lib/http/target.ts';
-import { readJson } from '../../lib/json/read.ts';
+import { readJson } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
 import { privateMark } from '../../lib/objects.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';

@@ -5,7 +5,7 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { canonicalJson } from '../../lib/json/canonical-json.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
-import { readJson } from '../../lib/json/read.ts';
+import { readJson } from '../../lib/json/json-text.ts';
 import { testPlugin } from '../../service/testing.ts';
 import { seed } from '../support/seed.ts';
 import { costOf } from '../support/turns.ts';

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { CanonicalJsonError, canonicalJson, jcs, MAX_JSON_DEPTH } from '../../lib/json/canonical-json.ts';
-import { isDeeperThan } from '../../lib/json/read.ts';
+import { isDeeperThan } from '../../lib/json/json-text.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
 const BOTH = [canonicalJson, jcs];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
 import { onAbort } from '../../../kernel/charge.ts';
-import { readJson } from '../../../lib/json/read.ts';
+import { readJson } from '../../../lib/json/json-text.ts';
 import { isRecord } from '../../../lib/json/value.ts';
 import { OwnedProcess } from '../../../lib/process/child-process.ts';
 import { clipped } from '../../../lib/text.ts';

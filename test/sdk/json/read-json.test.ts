@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { canonicalJson } from '../../../lib/json/canonical-json.ts';
-import { JsonLimitError, readJson } from '../../../lib/json/read.ts';
+import { JsonLimitError, readJson } from '../../../lib/json/json-text.ts';
 
 const LONG = 10_000;
 
