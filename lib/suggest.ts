@@ -13,21 +13,6 @@ export function nearest(name: string, known: readonly string[]): string | undefi
     .toSorted((a, b) => a.edits - b.edits)[0]?.candidate;
 }
 
-/** Finds a member of `value` that is unknown, and returns it with the absent known name that it most likely stands for. */
-export function misspelt(
-  value: object,
-  known: readonly string[],
-): { readonly name: string; readonly meant: string } | undefined {
-  // This runs for every result of a plugin, and a list of the keys would cost half as much again.
-  for (const name in value) {
-    if (known.includes(name)) continue;
-    const absent = known.filter((member) => !(member in value));
-    const meant = nearest(name, absent);
-    if (meant !== undefined) return { name, meant };
-  }
-  return undefined;
-}
-
 /** Returns `, did you mean "x"?`, or a list of the known names if none is near. */
 export function hint(name: string, known: readonly string[], what: string): string {
   const near = nearest(name, known);
