@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import type { Endpoint, Json } from '../kernel/values.ts';
 import { keccak256, toHex } from '../lib/eth/hex.ts';
 import { CanonicalJsonError, jcs } from '../lib/json/canonical-json.ts';
-import { deepFreeze } from '../lib/objects.ts';
+import { deepFreeze } from '../lib/json/value.ts';
 import { type ConfigKey, validated } from '../plugins-sdk/config-key.ts';
 import {
   type CheckContext,

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../../kernel/values.ts';
-import { deepFreeze } from '../../lib/objects.ts';
+import { deepFreeze } from '../../lib/json/value.ts';
 import { type ConfigKey, optionalKey } from '../../plugins-sdk/config-key.ts';
 import type { EndpointKeys, SimplePlugin, Taps } from '../../plugins-sdk/define.ts';
 import { insideOf } from '../../plugins-sdk/hooks/context.ts';

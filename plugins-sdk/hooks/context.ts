@@ -1,8 +1,7 @@
 import { Charge } from '../../kernel/charge.ts';
 import type { Exchange } from '../../kernel/exchange.ts';
 import type { CallContext, Endpoint, JsonText } from '../../kernel/values.ts';
-import { isRecord } from '../../lib/json/value.ts';
-import { deepFreeze } from '../../lib/objects.ts';
+import { deepFreeze, isRecord } from '../../lib/json/value.ts';
 import { ContextKey } from '../context-key.ts';
 import type { SignedAnswer } from './contexts.ts';
 import { type Memo, memoText } from './memo.ts';

@@ -2,8 +2,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { WrongShape } from '../../kernel/stages.ts';
 import type { ApiResponse, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
-import { isPlain, isRecord } from '../../lib/json/value.ts';
-import { deepFreeze } from '../../lib/objects.ts';
+import { deepFreeze, isPlain, isRecord } from '../../lib/json/value.ts';
 import { nearest } from '../../lib/suggest.ts';
 import { plainText } from '../results/plain.ts';
 

@@ -22,8 +22,7 @@ import type {
 import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
-import { isRecord } from '../../lib/json/value.ts';
-import { deepFreeze } from '../../lib/objects.ts';
+import { deepFreeze, isRecord } from '../../lib/json/value.ts';
 import { hookContract } from '../hooks/public-hooks.ts';
 import { AskedQuestion } from '../question.ts';
 import { SignedResponse } from '../signed-response.ts';

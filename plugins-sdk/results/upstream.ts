@@ -4,13 +4,12 @@ import type { ApiResponse, Headers, Json, OutgoingRequest, Parameters } from '..
 import { urlIn } from '../../lib/http/target.ts';
 import { readJson } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { privateMark } from '../../lib/objects.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
 import { copyOf } from '../hooks/results.ts';
 import { ensure, isString, membersOf } from './members.ts';
 
 /** Checked copies of requests, which need no second check when a plugin passes them on. */
-const knownRequests = privateMark<OutgoingRequest>();
+const knownRequests = new WeakSet<object>();
 
 function ensureRequest(condition: boolean, what: string): asserts condition {
   if (!condition) throw new WrongShape(what);
@@ -23,8 +22,8 @@ function ensureRequest(condition: boolean, what: string): asserts condition {
  * @throws WrongShape
  */
 export function outgoingOf(value: unknown, at: string, pathValues?: Parameters): OutgoingRequest {
+  if (knownRequests.has(Object(value))) return value as OutgoingRequest;
   ensureRequest(isRecord(value), `${at} must be {method, url, headers, body}`);
-  if (knownRequests.has(value)) return value;
   const { method, url, headers, body, callHeaders, timeout } = value;
   ensureRequest(typeof method === 'string' && isToken(method), `${at}.method must be an HTTP method such as GET`);
   ensureRequest(
@@ -45,7 +44,8 @@ export function outgoingOf(value: unknown, at: string, pathValues?: Parameters):
     ...(callHeaders !== undefined && { callHeaders: headersOf(callHeaders, `${at}.callHeaders`) }),
     ...(timeout !== undefined && { timeout }),
   };
-  return Object.freeze(knownRequests.add(copy));
+  knownRequests.add(copy);
+  return Object.freeze(copy);
 }
 
 function isCallable(text: string): boolean {
@@ -72,11 +72,12 @@ function headersOf(value: unknown, at: string): Headers {
 const MEMBERS = ['status', 'data', 'text', 'request'];
 
 /** Responses that were read before. A plugin that passes one on returns the same object, which is not copied again. */
-const knownResponses = privateMark<ApiResponse>();
+const knownResponses = new WeakSet<object>();
 
 /** Marks a response as checked, for a plugin that knows that `text` is the JSON of `data`. */
 export function keep(response: ApiResponse): ApiResponse {
-  return Object.freeze(knownResponses.add(response));
+  knownResponses.add(response);
+  return Object.freeze(response);
 }
 
 /**
@@ -85,7 +86,7 @@ export function keep(response: ApiResponse): ApiResponse {
  * @throws WrongShape
  */
 export function readResponse(value: unknown, given: unknown): ApiResponse {
-  if (knownResponses.has(value)) return value;
+  if (knownResponses.has(Object(value))) return value as ApiResponse;
   const { status, data, text, request: sent } = membersOf(value, MEMBERS);
   ensure(Number.isInteger(status), 'status must be an integer');
   ensure(data !== undefined, 'data must be JSON');

@@ -3,20 +3,22 @@ import type { Signed, SignRequest } from '../../kernel/values.ts';
 import { recoverFromHash } from '../../lib/eth/eip191.ts';
 import { type Hex, isSameHex } from '../../lib/eth/hex.ts';
 import { answerStatement, type Statement } from '../../lib/eth/statements.ts';
-import { privateMark } from '../../lib/objects.ts';
 
-const known = privateMark<Signed>();
+const checked = new WeakSet<object>();
 
 /**
  * Marks a result of `sign` as checked. A plugin may do so only if this process's key made the signatures, or if it recovered
  * the signer from each.
  */
 export function markChecked(signed: Signed): Signed {
-  return Object.freeze(known.add(signed));
+  checked.add(signed);
+  return Object.freeze(signed);
 }
 
 /** Returns whether a result of `sign` is marked as checked. */
-export const isChecked = known.has;
+export function isChecked(value: unknown): value is Signed {
+  return checked.has(Object(value));
+}
 
 /** Returns the name of a statement's signature in a list of signers' signatures. */
 export const listedAs = (statement: string) => `${statement}Signature`;

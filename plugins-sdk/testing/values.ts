@@ -2,7 +2,7 @@ import { plainObject, Refusal } from '../../kernel/refusal.ts';
 import { type StageName, stages } from '../../kernel/stages.ts';
 import type { Awaitable, Endpoint, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
-import { deepFreeze } from '../../lib/objects.ts';
+import { deepFreeze } from '../../lib/json/value.ts';
 import { AskedQuestion } from '../question.ts';
 import { madeHere } from '../results/answers.ts';
 import { SignedResponse } from '../signed-response.ts';

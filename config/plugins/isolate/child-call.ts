@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import type { ApiResponse } from '../../../kernel/values.ts';
-import { isRecord } from '../../../lib/json/value.ts';
-import { deepFreeze } from '../../../lib/objects.ts';
+import { deepFreeze, isRecord } from '../../../lib/json/value.ts';
 import { memoText } from '../../../plugins-sdk/hooks/memo.ts';
 import { responseView } from '../../../plugins-sdk/hooks/public-hooks.ts';
 import { plainText } from '../../../plugins-sdk/results/plain.ts';
