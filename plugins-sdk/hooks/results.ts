@@ -4,6 +4,7 @@ import type { ApiResponse, OutgoingRequest, Parameters } from '../../kernel/valu
 import { type Hex, isHex } from '../../lib/eth/hex.ts';
 import { deepFreeze, isPlain, isRecord } from '../../lib/json/value.ts';
 import { nearest } from '../../lib/suggest.ts';
+import { isStatus } from '../results/members.ts';
 import { plainText } from '../results/plain.ts';
 
 /** Most characters of parameters' JSON: twice what a client may send. */
@@ -23,11 +24,6 @@ function membersWith(key: string, result: unknown, known: readonly string[] = []
     if (meant !== undefined) throw new WrongShape(`returned a member "${name}", did you mean "${meant}"?`);
   }
   return result;
-}
-
-/** Returns whether a value is an HTTP status, `from` or more. */
-export function isStatus(status: unknown, from: number): status is number {
-  return typeof status === 'number' && Number.isInteger(status) && status >= from && status <= 599;
 }
 
 /** Reads what `onHttpRequest` returned. */

@@ -4,8 +4,7 @@ import type { BodyStream, Headers, HttpResponse } from '../../kernel/values.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isPlain, isRecord, jsonIn } from '../../lib/json/value.ts';
 import { isHeaderValue, isToken, RESERVED_HEADERS } from '../checks.ts';
-import { isStatus } from '../hooks/results.ts';
-import { ensure, isString, membersOf, wrong } from './members.ts';
+import { ensure, isStatus, isString, membersOf, wrong } from './members.ts';
 
 const HTTP_RESPONSE = ['status', 'headers', 'body'];
 

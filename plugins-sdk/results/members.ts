@@ -21,6 +21,11 @@ export function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
+/** Returns whether a value is an HTTP status, `from` or more. */
+export function isStatus(status: unknown, from: number): status is number {
+  return typeof status === 'number' && Number.isInteger(status) && status >= from && status <= 599;
+}
+
 /** Returns a result's members. @param known their names. @throws WrongShape for a misspelt name, which would be ignored. */
 export function membersOf(value: unknown, known: readonly string[], what = 'it'): Members {
   if (!isRecord(value)) throw wrong(`${what} must be an object {${known.join(', ')}}`);
