@@ -45,9 +45,8 @@ export type {
 export { takeParameters } from './hooks/results.ts';
 export type { Log } from './log.ts';
 export { perEndpoint, perMethod } from './prepare.ts';
-export { AskedQuestion } from './question.ts';
+export { AskedQuestion, SignedResponse } from './question-and-answer.ts';
 export { keep } from './results/upstream.ts';
 export type { AskedResponse, Services } from './services.ts';
-export { SignedResponse } from './signed-response.ts';
 export type { StageFn } from './stage-functions.ts';
 export { tooManyRequests } from './too-many-requests.ts';

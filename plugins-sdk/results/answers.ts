@@ -6,8 +6,7 @@ import { type Hex, isHex, isSameHex, keccak256, toBytes, toHex } from '../../lib
 import { receiptBeside } from '../../lib/eth/statements.ts';
 import { canonicalText } from '../../lib/json/json-text.ts';
 import { isRecord } from '../../lib/json/value.ts';
-import { AskedQuestion } from '../question.ts';
-import { note, noteOf, SignedResponse } from '../signed-response.ts';
+import { AskedQuestion, note, noteOf, SignedResponse } from '../question-and-answer.ts';
 import { requireSigned } from '../signing/signed.ts';
 
 /** The endpoint and question that an answer must be for. */

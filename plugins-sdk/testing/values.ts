@@ -3,9 +3,8 @@ import { type StageName, stages } from '../../kernel/stages.ts';
 import type { Awaitable, Endpoint, OutgoingRequest, Question, Values } from '../../kernel/values.ts';
 import type { Hex } from '../../lib/eth/hex.ts';
 import { deepFreeze } from '../../lib/json/value.ts';
-import { AskedQuestion } from '../question.ts';
+import { AskedQuestion, SignedResponse } from '../question-and-answer.ts';
 import { madeHere } from '../results/answers.ts';
-import { SignedResponse } from '../signed-response.ts';
 import type { DefaultInputs, ShortInputs } from './inputs.ts';
 import type { TestExchange } from './test-exchange.ts';
 

@@ -8,7 +8,7 @@ import { type StageName, stageNames, stages } from '../../kernel/stages.ts';
 import { randomId } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { publicHooks } from '../../plugins-sdk/hooks/public-hooks.ts';
-import { AskedQuestion } from '../../plugins-sdk/question.ts';
+import { AskedQuestion } from '../../plugins-sdk/question-and-answer.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 

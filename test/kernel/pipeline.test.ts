@@ -12,7 +12,7 @@ import { Refusal } from '../../kernel/refusal.ts';
 import { register } from '../../kernel/registry.ts';
 import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/hex.ts';
-import { AskedQuestion } from '../../plugins-sdk/question.ts';
+import { AskedQuestion } from '../../plugins-sdk/question-and-answer.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
 import { contractsFor } from '../../plugins-sdk/results/contracts.ts';
 import { markChecked } from '../../plugins-sdk/signing/signed.ts';
