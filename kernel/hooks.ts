@@ -108,7 +108,7 @@ function tapped(fn: Guarded): Tapped {
     } catch (refusal) {
       return done(refusal);
     }
-    if (result instanceof Promise) result.then((value) => done(null, value), done).catch(done);
+    if (result instanceof Promise) void result.then((value) => done(null, value), done);
     else done(null, result);
   };
 }
