@@ -56,26 +56,33 @@ const copies = new WeakMap<object, Headers>();
  * @param before checked headers to add them to; headers of the same name are replaced.
  * @throws WrongShape
  */
-export function headersOf(value: unknown, before?: Headers): Headers {
+export function headersOf(value: unknown, before: Headers = {}): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
+  const added = copies.get(value) ?? copyOf(value);
   const headers: Record<string, string> = { ...before };
-  const isAlone = Object.keys(headers).length === 0;
-  if (isAlone && copies.has(value)) return copies.get(value) as Headers;
-  for (const [name, text] of Object.entries(value)) {
-    if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
-    if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
-    ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
+  for (const name in added) {
     // Names of headers are the same in any case.
     for (const other in before)
       if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) delete headers[other];
-    headers[name] = text;
+    headers[name] = added[name] ?? '';
   }
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
-  const hasGetter = () => Object.values(Object.getOwnPropertyDescriptors(value)).some(({ get }) => get !== undefined);
-  if (isAlone && Object.isFrozen(value) && !hasGetter()) copies.set(value, headers);
   return Object.freeze(headers);
+}
+
+function copyOf(value: Readonly<Record<string, unknown>>): Headers {
+  const headers: Record<string, string> = {};
+  for (const [name, text] of Object.entries(value)) {
+    if (!isString(text)) throw wrong(`the header ${JSON.stringify(name)} must be a text`);
+    if (!isToken(name) || !isHeaderValue(text)) throw wrong(`the header ${JSON.stringify(name)} cannot be sent`);
+    ensure(!FRAMING.has(name.toLowerCase()), `the header ${name} is the connection's own`);
+    headers[name] = text;
+  }
+  const hasGetter = () => Object.values(Object.getOwnPropertyDescriptors(value)).some(({ get }) => get !== undefined);
+  if (Object.isFrozen(value) && !hasGetter()) copies.set(value, headers);
+  return headers;
 }
 
 /** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
