@@ -14,8 +14,8 @@ const handOn: Taps = {
     const traced = tracedRequest(request, exchange);
     return traced && call.next(traced);
   },
-  // Some requests are answered before admission.
-  respond: (_, exchange) => readHeaders(exchange),
+  // Some requests are answered before admission, and none of them has an endpoint.
+  respond: (_, exchange) => (exchange.resolved === undefined ? readHeaders(exchange) : undefined),
 };
 
 /**
