@@ -147,17 +147,18 @@ function instruments(endpoints: readonly Endpoint[], meters: Meters, slots: Sema
 /**
  * Makes the HTTP clients of all APIs: one for each API with `tls`, and one for all others.
  * @param connections most sockets per origin.
+ * @returns also a look-up of an endpoint's client and timeout.
  */
 function clientsFor(endpoints: readonly Endpoint[], connections: number) {
   const usual = createHttpClient({ connections });
   const own = new Map<string, HttpClient>();
-  const clientOf = perEndpoint(endpoints, (endpoint) => {
+  const callOf = perEndpoint(endpoints, (endpoint) => {
     const tls = tlsOf(endpoint);
     if (tls !== undefined && !own.has(endpoint.api)) own.set(endpoint.api, createHttpClient({ connections, tls }));
-    return own.get(endpoint.api) ?? usual;
+    return { client: own.get(endpoint.api) ?? usual, longest: callTimeoutOf(endpoint) };
   });
   const close = () => Promise.all([usual, ...own.values()].map((client) => client.close()));
-  return { clientOf, close };
+  return { callOf, close };
 }
 
 /** Calls the upstream: one deadline, at most 1 MiB, bounded concurrency. The wait for a slot has a deadline of its own. */
@@ -176,8 +177,7 @@ export const callApi = definePlugin({
     const limits = limitsOf(endpoints, config);
     const slots = slotsFor(limits, states);
     const measured = instruments(endpoints, meters, slots);
-    const timeoutOf = perEndpoint(endpoints, callTimeoutOf);
-    const { clientOf, close } = clientsFor(endpoints, limitOf(config));
+    const { callOf, close } = clientsFor(endpoints, limitOf(config));
     let takeBack: (() => void) | undefined;
     return {
       start: () => {
@@ -191,7 +191,8 @@ export const callApi = definePlugin({
       hooks: {
         // The innermost function of its stage: it sends the request as it is.
         callApi: async (request, exchange) => {
-          const timeout = Math.min(timeoutOf(exchange.endpoint), request.timeout ?? Number.POSITIVE_INFINITY);
+          const { client, longest } = callOf(exchange.endpoint);
+          const timeout = Math.min(longest, request.timeout ?? longest);
           const release = slots.tryAcquire(exchange.endpoint.api) ?? (await slot(slots, timeout, exchange));
           const started = performance.now();
           let status: number | undefined;
@@ -200,9 +201,7 @@ export const callApi = definePlugin({
             const { method, url, body } = request;
             const headers = sentHeaders(request);
             const bounds = { timeout, maxBytes: BODY_LIMIT, signal: exchange.clientSignal };
-            const answer = await clientOf(exchange.endpoint)
-              .request({ method, url, headers, body, ...bounds })
-              .catch(refuse);
+            const answer = await client.request({ method, url, headers, body, ...bounds }).catch(refuse);
             status = answer.status;
             noteRedirect(exchange, url, answer);
             return accept(answer, request, exchange);

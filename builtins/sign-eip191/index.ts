@@ -89,15 +89,14 @@ function entryOf(
 
 /** Makes the function that signs answers and the statements attached to them, and nothing else. */
 function signingBy(endpoints: readonly Endpoint[], current: Signatory, next: Signatory | undefined) {
-  const idOf = perEndpoint(endpoints, ({ id }) => toBytes(id));
-  const wantsAll = perEndpoint(endpoints, isListed);
+  const prepared = perEndpoint(endpoints, (endpoint) => ({ id: toBytes(endpoint.id), wantsAll: isListed(endpoint) }));
   return (request: SignRequest, exchange: Exchange): Signed | Promise<Signed> => {
-    const { endpoint } = exchange;
+    const { id, wantsAll } = prepared(exchange.endpoint);
     const attached = request.statements?.map(({ typed }) => typed as Statement) ?? [];
-    const answer = answerStatement(request, idOf(endpoint));
+    const answer = answerStatement(request, id);
     const all = [answer, ...attached];
     const byCurrent = current.sign(all, exchange);
-    const byNext = wantsAll(endpoint) ? (next?.sign(all, exchange) ?? []) : undefined;
+    const byNext = wantsAll ? (next?.sign(all, exchange) ?? []) : undefined;
     const together = (own: readonly Hex[], others: readonly Hex[] | undefined) => {
       const [signature = missing(), ...statements] = own;
       const { address: node } = current;
