@@ -148,16 +148,13 @@ function hooksOn(quoteOf: Quoting, bought: Purchases, budget: number, node: stri
       const visit = visits.get(exchange);
       if (visit === undefined) return undefined;
       visit.questionKey = question.key;
-      const { sold } = visit;
-      if (sold === undefined) return undefined;
-      const answer = soldAgain(sold, question, node);
-      addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
-      return answer;
+      return visit.sold && soldAgain(visit.sold, question, node);
     },
     approve: async (answer, exchange, { signal }) => {
       const { purchase, sold, questionKey = '', spent = 0 } = visits.get(exchange) ?? {};
       // Another answer in place of the sold one would be unpaid.
       if (sold !== undefined && sold.answer !== answer.json) throw unsold();
+      if (sold !== undefined) addAnswerHeaders(exchange, { 'PAYMENT-RESPONSE': sold.settled });
       if (purchase === undefined) return;
       const latest = performance.now() + budget * (1 - SETTLE_PART - RECORD_PART) - spent;
       const keep = () => purchase.identified?.keep(answer, questionKey, exchange);

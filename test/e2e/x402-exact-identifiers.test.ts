@@ -7,6 +7,7 @@ import {
 } from '@x402/extensions/payment-identifier';
 import { assertRefused } from '../support/http.ts';
 import { suite } from '../support/lifetime.ts';
+import { pluginFiles } from '../support/plugin-files.ts';
 import { reload } from '../support/reload.ts';
 import { serviceFor, TEST_ADDRESS } from '../support/service.ts';
 import { faults } from '../support/upstream.ts';
@@ -117,6 +118,20 @@ describe('x402-exact: payments with an identifier', async () => {
           assert.equal((await askedFor(await send(payload))).error, refusal);
       });
     });
+
+  it('buy the same answer again from a plugin that keeps answers, and are told of their settlement', async (t) => {
+    const source = `let kept; export default { name: 'keeping', setup: () => ({ hooks: {
+      answer: async (question, _, { next }) => (kept ??= await next(question)) } }) };`;
+    const { files, plugins } = pluginFiles({ keeping: source });
+    const seller = await serviceFor(t, shop.config(endpoints, { settings: { plugins } }), { files });
+    const payload = await identified(generatePaymentId(), 'a/e', alice, seller);
+    const [first, again] = [
+      await seller.post('a/e', {}, paidBy(payload)),
+      await seller.post('a/e', {}, paidBy(payload)),
+    ];
+    assert.equal(await again.text(), await first.text());
+    assert.deepEqual(settledAs(again), settledAs(first));
+  });
 
   it('that bought nothing is free again', async () => {
     const id = generatePaymentId();
