@@ -1,7 +1,9 @@
 /** A plugin in a process of its own is loaded and refused as one beside the service. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { config, errorsOf, type Given, load, warningsOf } from './support.ts';
+import { config, errorsOf, folder, type Given, load, warningsOf } from './support.ts';
 
 const AT = 'settings.plugins[0]';
 
@@ -63,6 +65,19 @@ for (const [what, [code, entry, given]] of Object.entries(faults)) {
     assert.deepEqual(await errors(t, code, { ...entry, isolate: true }, given), here);
   });
 }
+
+test('the wait for a file that has no end is 30 seconds', async (t) => {
+  const pipe = join(await folder(t), 'pipe.mjs');
+  execFileSync('mkfifo', [pipe]);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const beforePlugin = () => {
+    const ticking = setInterval(() => t.mock.timers.tick(30_000), 1);
+    t.after(() => clearInterval(ticking));
+  };
+  assert.deepEqual(await errors(t, `import "${pipe}";${simple}`, { isolate: true }, { beforePlugin }), [
+    `${AT}.source: plugin "./p.mjs": cannot be bundled: is not ready after 30000 ms`,
+  ]);
+});
 
 test('a package that is not isolated is warned of', async (t) => {
   const files = {

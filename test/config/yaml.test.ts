@@ -1,10 +1,12 @@
 /** A config file is read within bounds, and each fault of it has its line and column. */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigErrors, loadConfig } from '../../config/index.ts';
 import { parseConfig, readConfigFile } from '../../config/yaml.ts';
+import { deferred } from '../../lib/time.ts';
 import { builtins, config, folder, load } from './support.ts';
 
 async function failure(work: Promise<unknown>): Promise<string> {
@@ -44,6 +46,17 @@ test('a file without permission is one line that names it', { skip: process.getu
   const dir = await folder(t, { 'c.yaml': 'a: 1' });
   await chmod(join(dir, 'c.yaml'), 0);
   assert.equal(await failure(readConfigFile(join(dir, 'c.yaml'))), `${dir}/c.yaml: cannot be read, permission denied`);
+});
+
+test('the wait for a file system that does not answer is 5 seconds', async (t) => {
+  const path = join(await folder(t, { 'c.yaml': 'a: 1' }), 'c.yaml');
+  const asked = deferred<void>();
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.method(fs, 'read', () => asked.resolve());
+  const failed = failure(readConfigFile(path));
+  await asked.promise;
+  t.mock.timers.tick(5000);
+  assert.equal(await failed, `${path}: was not read to its end within 5000 ms`);
 });
 
 test('a file of exactly 1 MiB is read', async (t) => {

@@ -1,7 +1,7 @@
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { BuildFailure, BuildOptions, Plugin } from 'esbuild';
-import { PluginProblem } from '../plugin-problem.ts';
+import { loadedInTime, PluginProblem } from '../plugin-problem.ts';
 
 const own = fileURLToPath(import.meta.url);
 const main = fileURLToPath(new URL(`./child${extname(own)}`, import.meta.url));
@@ -37,7 +37,7 @@ function bundle(file: string, options: BuildOptions): Promise<string> {
       logLevel: 'silent',
       ...options,
     });
-    const { outputFiles } = await made.finally(stop);
+    const { outputFiles } = await loadedInTime(made).finally(stop);
     return outputFiles?.[0]?.text ?? '';
   });
   last = done.catch(() => undefined);
