@@ -157,11 +157,11 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3110 },
   config: { lines: 2358 },
   service: { lines: 2792 },
-  builtins: { lines: 13655 },
+  builtins: { lines: 13652 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },
-  test: { lines: 60_488 },
+  test: { lines: 60_493 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

@@ -119,18 +119,23 @@ describe('x402-exact: payments with an identifier', async () => {
       });
     });
 
-  it('buy the same answer again from a plugin that keeps answers, and are told of their settlement', async (t) => {
+  it('buy the same answer again from a plugin that kept it, with its settlement, and no other answer', async (t) => {
     const source = `let kept; export default { name: 'keeping', setup: () => ({ hooks: {
-      answer: async (question, _, { next }) => (kept ??= await next(question)) } }) };`;
+      answer: async (question, { headers }, { next }) => headers['x-kept'] ? kept : (kept = await next(question)) } }) };`;
     const { files, plugins } = pluginFiles({ keeping: source });
     const seller = await serviceFor(t, shop.config(endpoints, { settings: { plugins } }), { files });
-    const payload = await identified(generatePaymentId(), 'a/e', alice, seller);
-    const [first, again] = [
-      await seller.post('a/e', {}, paidBy(payload)),
-      await seller.post('a/e', {}, paidBy(payload)),
-    ];
-    assert.equal(await again.text(), await first.text());
-    assert.deepEqual(settledAs(again), settledAs(first));
+    const fresh = () => identified(generatePaymentId(), 'a/e', alice, seller);
+    const buy = (payload: object, headers = {}) => seller.post('a/e', {}, { ...paidBy(payload), ...headers });
+    const payload = await fresh();
+    const first = await buy(payload);
+    await costs(0n, async () => {
+      const again = await buy(payload, { 'X-Kept': '1' });
+      assert.equal(await again.text(), await first.text());
+      assert.deepEqual(settledAs(again), settledAs(first));
+    });
+    shop.upstream.json('/p', { price: 8 });
+    assert.equal((await buy(await fresh())).status, 200);
+    await assertRefused(await buy(payload, { 'X-Kept': '1' }), 402, 'Payment required');
   });
 
   it('that bought nothing is free again', async () => {
