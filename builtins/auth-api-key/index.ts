@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
-import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
+import type { Taken } from '../../lib/bounded/token-buckets.ts';
 import { closedObject, error, type Finding, isHeaderValue, warning } from '../../plugins-sdk/config.ts';
 import {
   type AuthMethod,
@@ -93,14 +93,13 @@ function checkerOf(services: Services, counted: Measure<'client' | 'outcome'> | 
     const { name: client, limit } = match;
     if (client === undefined) return true;
     clientName.set(exchange, client);
-    const letIn = (taken: TokenTake): true => {
+    const letIn = (taken: Taken): true => {
       counted?.({ client, outcome: taken.granted === 0 ? 'limited' : 'accepted' }, 1);
-      if (limit !== undefined && areLimitsShown)
-        headers.note(exchange, { name: 'key', ...limit, used: limit.buckets.used(client) });
+      if (limit !== undefined && areLimitsShown) headers.note(exchange, { name: 'key', ...limit, left: taken.left });
       if (taken.granted === 0) throw tooManyRequests(taken, LIMITED);
       return true;
     };
-    const taken = limit?.buckets.take(client) ?? { granted: 1, retryAfter: 0 };
+    const taken = limit?.buckets.take(client) ?? { granted: 1, retryAfter: 0, left: Number.POSITIVE_INFINITY };
     return taken instanceof Promise ? taken.then(letIn) : letIn(taken);
   };
 }

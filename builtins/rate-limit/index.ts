@@ -1,4 +1,4 @@
-import type { TokenTake } from '../../lib/bounded/token-buckets.ts';
+import type { Taken } from '../../lib/bounded/token-buckets.ts';
 import { forwardedClient } from '../../lib/http/client-address.ts';
 import { optionalKey, warning } from '../../plugins-sdk/config.ts';
 import {
@@ -48,8 +48,8 @@ export const rateLimit = definePlugin({
     const { limit, buckets } = requests.in(services);
     const tells = tellsIn(config);
     const limited = meters.counter({ name: 'rate_limited_total', help: 'Requests refused by the rate limit' });
-    const answer = (take: TokenTake, key: string, exchange: Exchange): undefined => {
-      if (tells) headers.note(exchange, { name: 'address', ...limit, used: buckets.used(key) });
+    const answer = (take: Taken, exchange: Exchange): undefined => {
+      if (tells) headers.note(exchange, { name: 'address', ...limit, left: take.left });
       if (take.granted > 0) return undefined;
       limited({}, 1);
       throw tooManyRequests(take, 'its address has sent more than server.rateLimit lets in');
@@ -59,11 +59,8 @@ export const rateLimit = definePlugin({
         admit: (exchange) => {
           const ip = forwardedClient(exchange.socketAddress, exchange.headers['x-forwarded-for'], trust);
           clientAddress.set(exchange, ip);
-          const key = clientKey(ip);
-          const take = buckets.take(key);
-          return take instanceof Promise
-            ? take.then((taken) => answer(taken, key, exchange))
-            : answer(take, key, exchange);
+          const take = buckets.take(clientKey(ip));
+          return take instanceof Promise ? take.then((taken) => answer(taken, exchange)) : answer(take, exchange);
         },
         ...(tells && { respond: headers.respond }),
       },

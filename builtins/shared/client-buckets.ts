@@ -1,4 +1,4 @@
-import { type ClientBuckets, TokenBuckets, type TokenTake } from '../../lib/bounded/token-buckets.ts';
+import { type ClientBuckets, TokenBuckets } from '../../lib/bounded/token-buckets.ts';
 import { millisecondsSchema, optionalKey } from '../../plugins-sdk/config.ts';
 import { ContextKey, type Exchange, type Services, Type } from '../../plugins-sdk/index.ts';
 import {
@@ -51,7 +51,7 @@ export class MergedBuckets implements ClientBuckets {
     this.#most = Math.floor(limit.max / PARTS);
   }
 
-  take(key: string): TokenTake | Promise<TokenTake> {
+  take(key: string): Taken | Promise<Taken> {
     const take = this.#local.take(key);
     if (take.granted === 0 || !this.#isAvailable()) return take;
     const own = this.#ahead.get(key) ?? { spent: 0, asks: 0 };
@@ -63,15 +63,11 @@ export class MergedBuckets implements ClientBuckets {
     return take;
   }
 
-  used(key: string): number {
-    return this.#local.used(key);
-  }
-
   /** Asks the engine for a token. @param otherwise the decision if the engine fails. */
-  async #ask(key: string, otherwise: TokenTake): Promise<TokenTake> {
-    const { granted, retryAfter } = (await this.#tell(key, 1)) ?? otherwise;
+  async #ask(key: string, otherwise: Taken): Promise<Taken> {
+    const { granted, retryAfter, left } = (await this.#tell(key, 1)) ?? otherwise;
     // An operator's engine may grant what is no number: that is no token.
-    return { granted: granted > 0 ? 1 : 0, retryAfter };
+    return { granted: granted > 0 ? 1 : 0, retryAfter, left };
   }
 
   #merge(): void {
@@ -113,9 +109,7 @@ export function clientBuckets(
   workers: Pick<Workers, 'count'> = { count: 1 },
 ): ClientBuckets {
   if (stateEngine !== undefined) return new MergedBuckets(limit, stateEngine.area(name), () => stateEngine.available());
-  const max = Math.ceil(limit.max / workers.count);
-  const own = new TokenBuckets({ ...limit, max });
-  return { take: (key) => own.take(key), used: (key) => limit.max - max + own.used(key) };
+  return new TokenBuckets({ ...limit, max: Math.ceil(limit.max / workers.count) });
 }
 
 /**
@@ -152,8 +146,8 @@ export const headersKey = optionalKey(
 export interface LimitState extends BucketLimit {
   /** The limit's name in the headers: letters only, nothing of a client or of the config. */
   readonly name: 'address' | 'key';
-  /** Tokens that are missing from the client's bucket. */
-  readonly used: number;
+  /** Tokens left in the client's bucket, fractions included. */
+  readonly left: number;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -163,12 +157,12 @@ export const LIMIT_HEADERS = ['RateLimit-Policy', 'RateLimit'] as const;
 
 const seconds = (milliseconds: number) => Math.ceil(milliseconds / 1000);
 
-function headersOf({ name, max, window, used }: LimitState): Record<(typeof LIMIT_HEADERS)[number], string> {
-  const left = Math.min(Math.max(Math.floor(max - used), 0), max);
-  const untilFull = Math.max(seconds((used * window) / max), 0);
+function headersOf({ name, max, window, left }: LimitState): Record<(typeof LIMIT_HEADERS)[number], string> {
+  const whole = Math.floor(left);
+  const untilFull = Math.max(seconds(((max - whole) * window) / max), 0);
   return {
     'RateLimit-Policy': `"${name}";q=${max};w=${seconds(window)}`,
-    RateLimit: `"${name}";r=${left};t=${untilFull}`,
+    RateLimit: `"${name}";r=${Math.min(Math.max(whole, 0), max)};t=${untilFull}`,
   };
 }
 

@@ -55,9 +55,7 @@ export type TokenTake = Pick<Taken, 'granted' | 'retryAfter'>;
  */
 export interface ClientBuckets {
   /** Takes one token. @param key - the client, as `clientKey` returns it: a short text. */
-  take(key: string): TokenTake | Promise<TokenTake>;
-  /** Returns the tokens that are missing from a client's bucket, as far as this process knows. */
-  used(key: string): number;
+  take(key: string): Taken | Promise<Taken>;
 }
 
 /**
@@ -93,13 +91,8 @@ export class TokenBuckets implements ClientBuckets {
     return this.#buckets.size;
   }
 
-  take(key: string): TokenTake {
+  take(key: string): Taken {
     return this.#take(key, 1, 0);
-  }
-
-  /** Returns the tokens that are missing from a client's bucket, rounded up. */
-  used(key: string): number {
-    return Math.ceil(this.#limit.max - this.#take(key, 0, 0).left);
   }
 
   /** Takes tokens out of a client's bucket until at most `left` remain; a negative `left` is a debt. */
