@@ -153,11 +153,11 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1238, files: 9 },
   http: { lines: 498, files: 6 },
-  lib: { lines: 1836 },
+  lib: { lines: 1834 },
   'plugins-sdk': { lines: 3110 },
   config: { lines: 2358 },
   service: { lines: 2792 },
-  builtins: { lines: 13643 },
+  builtins: { lines: 13644 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
   tools: { lines: 1075 },

@@ -1,5 +1,3 @@
-import { withoutZeros } from '../../lib/json/numbers.ts';
-
 /**
  * An exact decimal number: `(negative ? -1 : 1) * digits * 10^exponent`.
  *
@@ -101,8 +99,10 @@ export function isFraction({ digits, exponent }: Decimal): boolean {
 }
 
 function normalized(negative: boolean, digits: string, exponent: number): Decimal {
-  const kept = withoutZeros(digits);
-  if (kept === '') return { negative: false, digits: '', exponent: 0 };
-  const zeros = digits.length - 1 - digits.lastIndexOf(kept.slice(-1));
-  return { negative, digits: kept, exponent: exponent + zeros };
+  let start = 0;
+  let end = digits.length;
+  while (digits[start] === '0') start++;
+  while (end > start && digits[end - 1] === '0') end--;
+  if (start === end) return { negative: false, digits: '', exponent: 0 };
+  return { negative, digits: digits.slice(start, end), exponent: exponent + digits.length - end };
 }

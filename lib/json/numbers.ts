@@ -115,11 +115,7 @@ export function unmarkedText(text: string): string {
 
 /** Returns the digits without sign, point, exponent, leading and trailing zeros, in linear time. */
 function significant(literal: string): string {
-  return withoutZeros(literal.replace(/[eE].*|\D/gs, ''));
-}
-
-/** Returns digits without leading and trailing zeros, in linear time. */
-export function withoutZeros(digits: string): string {
+  const digits = literal.replace(/[eE].*|\D/gs, '');
   let start = 0;
   let end = digits.length;
   while (digits[start] === '0') start++;
