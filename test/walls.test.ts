@@ -160,8 +160,8 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   builtins: { lines: 13644 },
   cli: { lines: 2732 },
   verify: { lines: 1400 },
-  tools: { lines: 1075 },
-  test: { lines: 60_493 },
+  tools: { lines: 1095 },
+  test: { lines: 60_509 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { upstreamFor } from '../support/upstream.ts';
+import { folderWith, launchCli } from './run.ts';
 import { configText } from './service-config.ts';
 import { postTo, startIn, urlOf } from './started.ts';
 
@@ -35,5 +36,21 @@ describe('a plugin of a service from source', () => {
     assert.equal(status, 200);
     const { code, stderr } = await running.stop();
     assert.deepEqual([code, stderr], [0, 'left\n'.repeat(3)]);
+  });
+
+  it('gets from each module of the package the names of that module', async (t) => {
+    const plugins = ['testing', 'state'].map((entry) => `{ source: ./${entry}.mjs }`);
+    const cwd = await folderWith(t, {
+      'c.yaml': configText('https://api.example', `settings: { plugins: [${plugins.join(', ')}] }`),
+      'testing.mjs': SOURCE.replace('AskedQuestion', 'testPlugin'),
+      'state.mjs': SOURCE.replace('plugins-sdk', 'plugins-sdk/state'),
+    });
+    const { stderr } = await launchCli(t, ['config', 'validate', '-c', 'c.yaml'], { cwd }).ended;
+    const lacks = (module: string, name: string) =>
+      `cannot be loaded: The requested module '${module}' does not provide an export named '${name}' (line 3)`;
+    assert.deepEqual(stderr.trim().split('\n'), [
+      `error: settings.plugins[0].source: plugin "./testing.mjs": ${lacks('signed-data-proxy/plugins-sdk', 'testPlugin')}`,
+      `error: settings.plugins[1].source: plugin "./state.mjs": ${lacks('signed-data-proxy/plugins-sdk/state', 'AskedQuestion')}`,
+    ]);
   });
 });

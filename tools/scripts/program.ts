@@ -20,6 +20,30 @@ const SOURCE_MAPS = 'process.setSourceMapsEnabled(true);';
 
 /** The modules that others may import, by the names under which package.json exports them. */
 const exported = Object.entries(manifest.exports).filter(([, target]) => /^[^*]*\.ts$/.test(String(target)));
+/** Returns the name of the file by which the program exports what a module of the source does. */
+const fileOf = (module: string) => relative('.', module).replaceAll('/', '-').replace(/\.ts$/, '.js');
+
+/**
+ * Returns a file for each of these modules. It exports only the names of that module: otherwise a plugin could take any name
+ * from any of them, which works in the bundled program alone.
+ */
+async function exportingFiles(): Promise<[name: string, text: string][]> {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: exported.map(([, file]) => String(file)),
+    outdir: '.',
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    logLevel: 'silent',
+    metafile: true,
+    write: false,
+  });
+  return Object.values(metafile.outputs).map(({ entryPoint = '', exports }) => [
+    fileOf(entryPoint),
+    `export { ${exports.join(', ')} } from './stdin.js';\n`,
+  ]);
+}
 
 /**
  * Replaces `import.meta.url` by the URL of the unbundled module, so that modules find the files beside that. The table of media
@@ -40,6 +64,7 @@ const locate = (modules: string, extension: string): Plugin => ({
 /** Bundles the program. @param base the folder of a built package, or one for starts from source. */
 export async function bundleProgram(base: string, isPackage: boolean): Promise<void> {
   const folder = join(base, 'program');
+  const exporting = exportingFiles();
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: ['cli/main.ts'],
@@ -62,10 +87,11 @@ export async function bundleProgram(base: string, isPackage: boolean): Promise<v
     write: false,
   });
   // Plugins that import the package by its name get the modules of the running program.
-  const exports = Object.fromEntries(exported.map(([name]) => [name, './stdin.js']));
+  const exports = Object.fromEntries(exported.map(([name, file]) => [name, `./${fileOf(String(file))}`]));
   const itself = JSON.stringify({ name: manifest.name, type: 'module', exports });
   mkdirSync(folder, { recursive: true });
-  const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text])).set('package.json', itself);
+  const bundled = outputFiles.map(({ path, text }): [string, string] => [basename(path), text]);
+  const files = new Map([...bundled, ...(await exporting), ['package.json', itself]]);
   // Another process may start the program meanwhile, so unchanged files are not written again.
   for (const [name, text] of files) {
     const path = join(folder, name);
