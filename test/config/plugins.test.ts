@@ -65,6 +65,24 @@ test('a TypeBox schema fills in its defaults', async (t) => {
   );
 });
 
+test('a config keeps the order that it is written in, and a text of a wrong form is one mistake', async (t) => {
+  const code = `
+    const mail = { type: 'string', pattern: '@', format: 'email' };
+    export const configSchema = { type: 'object', properties: { first: { default: 1 }, last: {}, mail } };
+    export default () => ({ name: 'p', hooks: {} });`;
+  const given = { files: { 'p.mjs': code } };
+  const withConfig = (config: object) => withPlugins({ source: './p.mjs', config });
+  const [plugin] = operators(await load(t, withConfig({ mail: 'me@example.com', last: 2 }), given));
+  assert.deepEqual(Object.entries(plugin?.config ?? {}), [
+    ['mail', 'me@example.com'],
+    ['last', 2],
+    ['first', 1],
+  ]);
+  assert.deepEqual(await errorsOf(t, withConfig({ mail: 'me' }), given), [
+    'settings.plugins[0].config.mail: has the wrong form (pattern @)',
+  ]);
+});
+
 test('a JSON schema fills in its defaults, too, at any depth', async (t) => {
   const code = `
     export const configSchema = {

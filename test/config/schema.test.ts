@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Check } from 'typebox/value';
 import { composeSchema } from '../../config/index.ts';
+import { optionalKey } from '../../plugins-sdk/config-key.ts';
 import { configKey, type Definition, Type } from '../../plugins-sdk/index.ts';
 import { api, builtins, config, endpoint, errorsOf, load } from './support.ts';
 
@@ -135,10 +136,20 @@ test('property: what the loader accepts, the published schema accepts', async (t
   assert.ok(seen.accepted > 10 && seen.refused > 10, JSON.stringify(seen));
 });
 
-test('a key that no plugin owns is checked where it is read', async (t) => {
-  const { endpoints } = await load(t, config({ apis: [api({ endpoints: [endpoint({ cache: { maxAge: 5 } })] })] }));
-  const [first] = endpoints;
-  assert.ok(first !== undefined);
-  const key = configKey('endpoint', 'cache', Type.Object({ seconds: Type.Number() }));
-  assert.throws(() => key.of(first), { message: 'config key cache was not validated' });
+test('a key that no plugin of the config owns is checked where it is read', async (t) => {
+  const key = optionalKey('endpoint', 'cache', Type.Object({ seconds: Type.Number() }));
+  const firstOf = async (value: object, owned: readonly Definition[]) => {
+    const { endpoints } = await load(t, config({ apis: [api({ endpoints: [endpoint({ cache: value })] })] }), {
+      builtins: owned,
+    });
+    const [first] = endpoints;
+    assert.ok(first !== undefined);
+    return first;
+  };
+  const others = builtins.filter(({ name }) => name !== 'cache');
+  const owner: Definition = { name: 'owner', keys: [key], setup: () => ({}) };
+  assert.deepEqual(key.of(await firstOf({ seconds: 5 }, [...others, owner])), { seconds: 5 });
+  // Another config had the key; the next one does not.
+  const next = await firstOf({ maxAge: 5 }, builtins);
+  assert.throws(() => key.of(next), { message: 'config key cache was not validated' });
 });

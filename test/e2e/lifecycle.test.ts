@@ -90,6 +90,18 @@ it('a plugin that was never started is not stopped', async () => {
   assert.deepEqual(notes.of('idle'), []);
 });
 
+it('plugins of a failed start see the config that would be in force, and have their time to stop', async () => {
+  const early = `${pluginTools}export default { name: 'early', setup: ({ status }) => ({
+      start() { note('generation', status.read().service.generation); },
+      stop(patience) { note('patience', patience); },
+    }) };`;
+  const late = `export default { name: 'late', setup: () => ({ start() { throw new Error('not today'); } }) };`;
+  const { files, plugins } = pluginFiles({ early, late });
+  const starting = startTestService(oneApi('http://127.0.0.1:9', { e: {} }, { settings: { plugins } }), { files });
+  await assert.rejects(starting, { message: 'plugin "late" cannot start: not today' });
+  assert.deepEqual([notes.of('generation'), notes.of('patience')], [[1], [5000]]);
+});
+
 describe('stopping is not held up', () => {
   const cutOff = (service: RunningService) => service.logs.filter(({ message }) => message.includes('cut off'));
 
