@@ -175,11 +175,10 @@ export function limitHeaders(plugin: string) {
     respond: (headers: Headers, exchange: Exchange): Headers | undefined => {
       const state = noted.get(exchange);
       if (state === undefined) return undefined;
-      const added = Object.entries(headersOf(state)).map(([name, item]) => {
-        const before = headers[name];
-        return [name, before === undefined ? item : `${before}, ${item}`];
-      });
-      return Object.fromEntries(added);
+      const added = headersOf(state);
+      for (const name of LIMIT_HEADERS)
+        if (headers[name] !== undefined) added[name] = `${headers[name]}, ${added[name]}`;
+      return added;
     },
   };
 }

@@ -16,9 +16,7 @@ export function markChecked(signed: Signed): Signed {
 }
 
 /** Returns whether a result of `sign` is marked as checked. */
-export function isChecked(value: unknown): value is Signed {
-  return checked.has(Object(value));
-}
+export const isChecked = (value: unknown): value is Signed => checked.has(Object(value));
 
 /** Returns the name of a statement's signature in a list of signers' signatures. */
 export const listedAs = (statement: string) => `${statement}Signature`;
