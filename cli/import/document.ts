@@ -73,16 +73,24 @@ export class ApiDocument {
   operations(fail: Note): Operation[] {
     const paths = Object.entries(this.block(this.root.paths)).filter(([path]) => !path.startsWith('x-'));
     return paths.flatMap(([path, item]) =>
-      unlessInexpressible(path, false, fail, () => this.#operationsAt(path, this.block(item))).flat(),
+      unlessInexpressible(path, false, fail, () => this.#operationsAt(path, this.#whole(item), fail)).flat(),
     );
   }
 
-  #operationsAt(path: string, item: Block): Operation[] {
+  /** Returns the members that a reference names, and those beside it, which win: a merge key brings both. @throws Inexpressible */
+  #whole(value: unknown): Block {
+    return { ...this.block(value), ...(isRecord(value) && value) };
+  }
+
+  #operationsAt(path: string, item: Block, fail: Note): Operation[] {
     const own = Object.entries(item).filter(([method]) => METHODS.includes(method.toUpperCase()));
     // Since OpenAPI 3.2, a path may have methods of any name.
-    return [...own, ...Object.entries(this.block(item.additionalOperations))].flatMap(([method, block]) =>
-      isRecord(block) ? [this.#operation(method.toUpperCase(), path, block, item)] : [],
-    );
+    return [...own, ...Object.entries(this.block(item.additionalOperations))].flatMap(([name, block]) => {
+      if (!isRecord(block)) return [];
+      const method = name.toUpperCase();
+      const operation = () => this.#operation(method, path, this.#whole(block), item);
+      return unlessInexpressible(`${method} ${path}`, false, fail, operation);
+    });
   }
 
   #operation(method: string, path: string, block: Block, item: Block): Operation {
