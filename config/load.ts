@@ -11,7 +11,7 @@ import { loadPlugins, type PluginDraft } from './plugins/load.ts';
 import type { PluginModule } from './plugins/simple-plugin.ts';
 import { compose } from './schema/compose.ts';
 import { fill } from './variables.ts';
-import { checkBy, identify, viewOf, withBudgets } from './view.ts';
+import { askPlugins, checkBy, identify, viewOf } from './view.ts';
 import { freeEndpoints, publicVariables, rewrittenNumbers } from './warnings.ts';
 import { placeIn, readConfigFile, type Tree } from './yaml.ts';
 
@@ -77,7 +77,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const view = viewOf(source, schema, new Set(plugins.definitions.flatMap(({ keys = [] }) => keys)), dirname(file));
   const { explained, findings: unidentified, uncertain } = identify(plugins.definitions, view);
   const endpoints = explained.map(({ endpoint }) => endpoint);
-  const budgeted = withBudgets(plugins.choices, view, endpoints, redact);
+  const asked = askPlugins(plugins.choices, view, endpoints, redact);
   const findings = [
     ...source.findings,
     ...unsetVariables(source, options.allowUnset ? options.needed : ''),
@@ -86,7 +86,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ...view.findings,
     ...checkNames(view.config, view.isDoubtful),
     ...checkBy(plugins.definitions, view, uncertain, redact),
-    ...budgeted.findings,
+    ...asked.findings,
     ...unidentified,
     ...freeEndpoints(view.context.endpoints),
     ...publicVariables(source, view.config),
@@ -101,7 +101,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     config: view.config,
     explained,
     endpoints,
-    plugins: budgeted.choices.map((choice) => ({
+    plugins: asked.choices.map((choice) => ({
       ...choice,
       line: choice.path === undefined ? undefined : placeIn(tree, choice.path).line,
     })),

@@ -90,26 +90,34 @@ export function checkBy(
 }
 
 /**
- * Asks the plugins for their budgets in the config.
- * @returns the plugins with their budgets, and a finding for each budget that cannot be had.
+ * Asks the plugins what the config alone decides.
+ * @returns the plugins with their budgets, and a finding for each of their functions that fails.
  */
-export function withBudgets(
+export function askPlugins(
   drafts: readonly PluginDraft[],
   { config, isSound }: View,
   endpoints: readonly Endpoint[],
   redact: Redact,
 ) {
   const findings: Finding[] = [];
-  const budgetOf = ({ definition, budget, path = 'settings.plugins' }: PluginDraft): number | 'none' => {
-    try {
-      return budgetIn(config, endpoints, budget);
-    } catch (error) {
-      // As with a check, a wrong shape excuses the failure.
-      if (isSound) findings.push(errorAt(path, `plugin "${definition.name}": its "budget" fails: ${redact(error)}`));
-      return 'none';
-    }
-  };
-  return { choices: drafts.map((draft) => ({ ...draft, budget: budgetOf(draft) })), findings };
+  const choices = drafts.map((draft) => {
+    const { definition, budget: given, path = 'settings.plugins' } = draft;
+    const attempt = <T>(member: keyof Definition, ask: () => T): T | undefined => {
+      try {
+        return ask();
+      } catch (error) {
+        const message = `plugin "${definition.name}": its "${member}" fails: ${redact(error)}`;
+        // As with a check, a wrong shape excuses the failure.
+        if (isSound) findings.push(errorAt(path, message));
+        return undefined;
+      }
+    };
+    attempt('isAnnounced', () => definition.isAnnounced?.(endpoints));
+    attempt('behindProxy', () => definition.behindProxy?.(config));
+    const budget = attempt('budget', () => budgetIn(config, endpoints, given)) ?? 'none';
+    return { ...draft, budget };
+  });
+  return { choices, findings };
 }
 
 function isFinding(value: unknown): value is Finding {

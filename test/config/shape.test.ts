@@ -93,18 +93,19 @@ test('a check that fails is an error, without secrets, when the config has the r
   ]);
 });
 
-test('a budget that cannot be had is an error, each with its plugin, when the config has the right shape', async (t) => {
-  const thrower = plugin({
-    budget: () => {
-      throw new Error('cannot use s3cret');
-    },
-  });
+test('a function of a plugin that fails is an error that names both, when the config has the right shape', async (t) => {
+  const fail = () => {
+    throw new Error('cannot use s3cret');
+  };
+  const thrower = plugin({ budget: fail, isAnnounced: fail, behindProxy: fail });
   const files = { 'p.mjs': 'export default { name: "p", budget: () => "much", setup: () => ({}) };' };
   const given = { builtins: [...builtins, thrower], files, env: { V: 's3cret' } };
   const withHeader = (a: unknown) =>
     config({ settings: { plugins: [{ source: './p.mjs' }] }, apis: [api({ headers: { a } })] });
   assert.deepEqual(await errorsOf(t, withHeader('${V}'), given), [
-    'settings.plugins: plugin "extra": its "budget" fails: cannot use ***',
+    ...['isAnnounced', 'behindProxy', 'budget'].map(
+      (member) => `settings.plugins: plugin "extra": its "${member}" fails: cannot use ***`,
+    ),
     'settings.plugins[0]: plugin "p": its "budget" fails: what "budget" returned: expected "none" or a number, found a string',
   ]);
   assert.deepEqual(await errorsOf(t, withHeader(1), given), [
