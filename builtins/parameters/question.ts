@@ -73,7 +73,7 @@ function requireAll({ declared }: Prepared, values: Values): void {
 function requireExact({ declared, reserved, hasReceipts }: Prepared, given: Parameters, written: Parameters): void {
   if (!hasReceipts || written === given) return;
   const free = declared.flatMap(({ name, fixed }) => (fixed === undefined ? [name] : []));
-  const wrong = [...free, ...reserved].find((name) => isMarked(written[name] ?? null));
+  const wrong = [...free, ...reserved].find((name) => Object.hasOwn(written, name) && isMarked(written[name] ?? null));
   if (wrong !== undefined) throw new Refusal(400, invalidParameter(wrong, INEXACT));
 }
 

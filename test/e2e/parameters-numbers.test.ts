@@ -44,7 +44,10 @@ const endpoints = {
   'with-receipt': {
     receipt: true,
     encoding: { type: 'uint256', path: '$.one', times: '*' },
-    parameters: [{ name: 'n', in: 'body' }],
+    parameters: [
+      { name: 'n', in: 'body' },
+      { name: 'toString', in: 'body' },
+    ],
   },
   chosen: {
     ...taking('body', {
