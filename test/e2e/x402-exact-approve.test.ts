@@ -7,9 +7,10 @@ import { leavingRequest } from '../support/leaving-client.ts';
 import { suite } from '../support/lifetime.ts';
 import { ownEngine, pausing } from '../support/own-engine.ts';
 import { type RunningService, serviceFor, TEST_ADDRESS } from '../support/service.ts';
+import { faults } from '../support/upstream.ts';
 import { verifyEncoded } from '../support/verify.ts';
 import { eventually, inTime } from '../support/wait.ts';
-import { PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
+import { askedFor, PRICE, paidBy, payloadFor } from '../support/x402-exact.ts';
 import { type Block, shopWithPayer } from '../support/x402-shop.ts';
 
 /** What holds up the engine's swaps with which a settlement begins; of the area of payments alone. */
@@ -109,6 +110,30 @@ describe('x402-exact: what comes between a signed answer and its settlement', as
     isTooLate(t, 'of-a-late-claim-x', (wait) => {
       holdUpClaim = wait;
     }));
+
+  it('a request whose payment the engine has lost leaves the identifier to the request that has it now', async (t) => {
+    const { service, payload } = await start(t, withEngine(600_000), own.files);
+    const extensions = { 'payment-identifier': { info: { required: false, id: 'of-a-lost-payment' } } };
+    const waiting: (() => void)[] = [];
+    t.after(() => shop.upstream.json('/p', { price: 7 }));
+    shop.upstream.on('/p', async (...asked) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return faults.json({ price: 7 })(...asked);
+    });
+    const first = send(service, { ...payload, extensions });
+    await eventually(() => waiting.length === 1);
+    const { from, nonce } = Object(payload.payload.authorization);
+    const name = [payload.accepted.network, payload.accepted.asset, from, nonce].join(' ').toLowerCase();
+    await payments.compareAndSet(name, await payments.get(name), undefined);
+    const second = send(service, { ...payload, extensions });
+    await eventually(() => waiting.length === 2);
+    waiting[0]?.();
+    assert.equal((await askedFor(await first)).reason, 'payment_in_progress');
+    const other = await payloadFor(service, 'a/sync', alice);
+    assert.equal((await askedFor(await send(service, { ...other, extensions }))).reason, 'payment_in_progress');
+    waiting[1]?.();
+    await verifyEncoded(await second, TEST_ADDRESS);
+  });
 
   // With two thirds of a budget for the facilitator, 200 ms are left in the second case: too few to write down what it did.
   for (const [budget, spent] of [[1200, 500] as const, [6000, 1800] as const])
