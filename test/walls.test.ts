@@ -153,8 +153,8 @@ describe('the walls between the folders', () => {
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1238, files: 9 },
   http: { lines: 498, files: 6 },
-  lib: { lines: 1834 },
-  'plugins-sdk': { lines: 3108 },
+  lib: { lines: 1837 },
+  'plugins-sdk': { lines: 3103 },
   config: { lines: 2366 },
   service: { lines: 2792 },
   builtins: { lines: 13643 },

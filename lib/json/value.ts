@@ -9,6 +9,11 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Checks whether a value is a text. */
+export function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
 /** Checks whether an object is plain, rather than the instance of a class, whose methods are not its own members. */
 export function isPlain(value: object): value is Readonly<Record<string, unknown>> {
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -22,14 +22,14 @@ import type {
 import { isHex } from '../../lib/eth/hex.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isFiniteJson } from '../../lib/json/numbers.ts';
-import { deepFreeze, isRecord } from '../../lib/json/value.ts';
+import { deepFreeze, isRecord, isString } from '../../lib/json/value.ts';
 import { hookContract } from '../hooks/public-hooks.ts';
 import { AskedQuestion, SignedResponse } from '../question-and-answer.ts';
 import { isChecked, requireSigned } from '../signing/signed.ts';
 import type { ContextStage, InnerResult } from '../stage-functions.ts';
 import { ADDED, requireAnswer, type Vouchers } from './answers.ts';
 import { headersOf, httpResponseOf } from './http-response.ts';
-import { ensure, hexIn, isString, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
+import { ensure, hexIn, jsonObject, membersOf, RESERVED, wrong } from './members.ts';
 import { statementsIn } from './statements.ts';
 import { outgoingOf, readResponse } from './upstream.ts';
 

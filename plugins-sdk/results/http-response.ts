@@ -2,9 +2,9 @@ import { isStream } from '../../kernel/pipeline.ts';
 import { errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
 import type { BodyStream, Headers, HttpResponse } from '../../kernel/values.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
-import { isPlain, isRecord, jsonIn } from '../../lib/json/value.ts';
+import { isPlain, isRecord, isString, jsonIn } from '../../lib/json/value.ts';
 import { isHeaderValue, isToken, RESERVED_HEADERS } from '../checks.ts';
-import { ensure, isStatus, isString, membersOf, wrong } from './members.ts';
+import { ensure, isStatus, membersOf, wrong } from './members.ts';
 
 const HTTP_RESPONSE = ['status', 'headers', 'body'];
 

@@ -17,10 +17,6 @@ export function ensure(condition: boolean, detail: string): asserts condition {
   if (!condition) throw wrong(detail);
 }
 
-export function isString(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
 /** Returns whether a value is an HTTP status, `from` or more. */
 export function isStatus(status: unknown, from: number): status is number {
   return typeof status === 'number' && Number.isInteger(status) && status >= from && status <= 599;

@@ -1,7 +1,8 @@
 import type { AttachedStatement } from '../../kernel/values.ts';
 import { keccak256 } from '../../lib/eth/hex.ts';
+import { isString } from '../../lib/json/value.ts';
 import { ADDED } from './answers.ts';
-import { ensure, isString, jsonObject, membersOf, RESERVED } from './members.ts';
+import { ensure, jsonObject, membersOf, RESERVED } from './members.ts';
 
 const STATEMENT = ['name', 'shown', 'typed'];
 

@@ -3,10 +3,10 @@ import { WrongShape } from '../../kernel/stages.ts';
 import type { ApiResponse, Headers, Json, OutgoingRequest, Parameters } from '../../kernel/values.ts';
 import { urlIn } from '../../lib/http/target.ts';
 import { readJson } from '../../lib/json/json-text.ts';
-import { isRecord } from '../../lib/json/value.ts';
+import { isRecord, isString } from '../../lib/json/value.ts';
 import { checkHeaderName, isHeaderValue, isToken } from '../checks.ts';
 import { copyOf } from '../hooks/results.ts';
-import { ensure, isString, membersOf } from './members.ts';
+import { ensure, membersOf } from './members.ts';
 
 /** Checked copies of requests, which need no second check when a plugin passes them on. */
 const knownRequests = new WeakSet<object>();

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { isRecord } from './path.ts';
+import { isRecord, isString } from '../../lib/json/value.ts';
 
 /** The part of a JSON Schema that this code reads; TypeBox handles the rest. */
 export interface SchemaNode {
@@ -112,8 +112,4 @@ function membersOf(value: unknown): [string, TSchema][] {
 
 function listOf<T>(value: unknown, is: (item: unknown) => item is T): T[] {
   return Array.isArray(value) ? value.filter(is) : [];
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string';
 }
