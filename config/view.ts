@@ -22,7 +22,7 @@ import type { Redact } from './findings.ts';
 import { type Interpolated, standInFor } from './interpolate.ts';
 import { budgetIn } from './plugins/check-definition.ts';
 import type { PluginDraft } from './plugins/load.ts';
-import { fill, leafOf } from './variables.ts';
+import { fill, hasDoubt, leafOf } from './variables.ts';
 
 /** The config with its variables replaced, and with samples for those that are unset. */
 export type View = ReturnType<typeof viewOf>;
@@ -53,6 +53,8 @@ export function viewOf(source: Interpolated, schema: TSchema, keys: ReadonlySet<
     /** The same context, with named stand-ins in place of samples. An ID depends on a variable if its text shows the stand-in. */
     named: isCertain ? context : contextOf(deepFreeze(fill(source, schema, leafOf(source, String)))),
     isDoubtful,
+    /** Whether a text at a path or below it is not what the operator meant. */
+    hasDoubtIn: (ancestor: string) => hasDoubt(source.references, ancestor),
     /** Whether the config, stand-ins included, has the shape that plugins may rely on. */
     isSound: shapes.length === 0,
     /** Findings of the schema, except those about stand-ins, and warnings of durations that look like seconds. */
@@ -130,7 +132,7 @@ function isFinding(value: unknown): value is Finding {
  * @returns the endpoints that have an ID of their own; a finding for each other one; and the config paths of those that have
  * no ID because of an unset variable in them.
  */
-export function identify(definitions: readonly Definition[], { context, named, unsetIn }: View) {
+export function identify(definitions: readonly Definition[], { context, named, unsetIn, hasDoubtIn }: View) {
   const explained: { readonly endpoint: Endpoint; readonly text: string }[] = [];
   const findings: Finding[] = [];
   const uncertain = new Set<string>();
@@ -140,15 +142,16 @@ export function identify(definitions: readonly Definition[], { context, named, u
     const { path, ...rest } = draft;
     const text = identityText(definitions, named.endpoints[index] ?? draft, named);
     const isText = typeof text === 'string';
-    // A failure is excused by an unset variable in the same API. Otherwise the endpoint or a plugin is at fault.
+    // A failure is excused by a wrong reference in the same API. Otherwise the endpoint or a plugin is at fault.
     const near = path.slice(0, path.indexOf('.'));
     const unset = isText ? unsetAnywhere.filter((name) => text.includes(standInFor(name))) : unsetIn(near);
     const other = isText ? drafts.get(text) : undefined;
     if (unset.length > 0) {
       findings.push(unidentified(path, unset));
       if (unsetIn(path).length > 0) uncertain.add(path);
-    } else if (!isText) findings.push(text);
-    else if (other !== undefined) findings.push(double(draft, other));
+    } else if (!isText) {
+      if (!hasDoubtIn(near)) findings.push(text);
+    } else if (other !== undefined) findings.push(double(draft, other));
     else {
       drafts.set(text, draft);
       explained.push({ endpoint: Object.freeze({ ...rest, id: toHex(keccak256(Buffer.from(text, 'utf8'))) }), text });

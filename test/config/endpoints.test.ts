@@ -44,6 +44,13 @@ test('a part that a plugin fails to tell is an error at the endpoint', async (t)
   ]);
 });
 
+test('a part that a malformed reference leaves untold is no second error', async (t) => {
+  const given = config({ apis: [api({ endpoints: [endpoint({ parameters: '${' })] })] });
+  assert.deepEqual(await errorsOf(t, given), [
+    'apis[0].endpoints[0].parameters: malformed variable reference: write ${NAME}, or $${ for the text ${',
+  ]);
+});
+
 test('warnings of checks are handed over', async (t) => {
   const warner: Definition = {
     name: 'warner',
