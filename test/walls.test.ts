@@ -157,11 +157,11 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   'plugins-sdk': { lines: 3103 },
   config: { lines: 2368 },
   service: { lines: 2792 },
-  builtins: { lines: 13643 },
+  builtins: { lines: 13644 },
   cli: { lines: 2738 },
   verify: { lines: 1400 },
   tools: { lines: 1095 },
-  test: { lines: 60_581 },
+  test: { lines: 60_586 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

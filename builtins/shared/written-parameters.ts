@@ -10,11 +10,13 @@ import { INEXACT, invalidParameter } from './parameter-value.ts';
 export function asWritten(given: Parameters, exchange: Exchange): Parameters {
   const written = writtenParameters.get(exchange);
   if (written === undefined) return given;
-  const kept = Object.entries(written).map(([name, marked]) => [
+  // A plugin may have left some out: a name such as toString would be found in every object.
+  const kept = Object.entries(written).filter(([name]) => Object.hasOwn(given, name));
+  const digits = kept.map(([name, marked]) => [
     name,
     withDigits(name, { value: given[name], before: exchange.parameters[name], marked }),
   ]);
-  return { ...given, ...Object.fromEntries(kept.filter(([, value]) => value !== undefined)) };
+  return { ...given, ...Object.fromEntries(digits) };
 }
 
 /** A value, its form before plugins could change it, and that form with marked texts. */

@@ -25,6 +25,9 @@ const change = `onBeforeApiCall({ endpoint, parameters }) {
   if (endpoint === 'returned') return { parameters: { ...parameters, m: Number.MAX_SAFE_INTEGER, kind: typeof parameters.n } };
 }`;
 const changer = pluginFile('changer', change);
+const chooser = `export default { name: 'chooser', budget: 1000, setup: () => ({ hooks: {
+  validate: ({ n }, { resolved }) => (resolved.name === 'chosen-by' ? { n } : undefined),
+} }) };`;
 const both = (one: object, other: object) => ({ parameters: [one, other] });
 
 const endpoints = {
@@ -32,6 +35,7 @@ const endpoints = {
   query: taking('query'),
   body: taking('body'),
   fixed: taking('query', { fixed: 7 }),
+  'chosen-by': { ...taking('query'), path: '/chosen-by' },
   changed: { ...taking('query'), path: '/changed' },
   'config-numbers': both({ name: 'f', fixed: 1e21 }, { name: 'd', in: 'header', default: 1.5e-7 }),
   required: both({ name: 'n' }, { name: 'other', required: true }),
@@ -85,7 +89,7 @@ function normalForm(literal: string): string {
 
 describe('numbers in requests', async () => {
   const answers = { '*': faults.json({ one: 1 }) };
-  const { upstream, service } = await served(suite, endpoints, { answers, sources: { changer } });
+  const { upstream, service } = await served(suite, endpoints, { answers, sources: { changer, chooser } });
 
   beforeEach(() => {
     upstream.requests.length = 0;
@@ -179,6 +183,7 @@ describe('numbers in requests', async () => {
     await answered('query', `{"other":${big},"n":1}`);
     assert.equal((await answered('fixed', `{"n":${big}}`)).path, '/x?n=7');
     await answered('query', `{"n":1,"_times":${big},"_type":${big}}`);
+    assert.equal((await answered('chosen-by', `{"n":${big},"toString":${big}}`)).path, `/chosen-by?n=${big}`);
     await verifyEncoded(await send('pinned-times', `{"_times":${big}}`), TEST_ADDRESS);
     const beside = `{"a":${big},"parameters":{"n":1},"b":[${big}]}`;
     assert.equal((await postText(endpointUrl(service, 'api/query'), beside)).status, 200);
