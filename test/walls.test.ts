@@ -161,7 +161,7 @@ const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: 
   cli: { lines: 2738 },
   verify: { lines: 1400 },
   tools: { lines: 1095 },
-  test: { lines: 60_586 },
+  test: { lines: 60_596 },
 };
 
 /** Without blank lines, block comments, and lines that begin with `//`. */

@@ -113,6 +113,17 @@ describe('a hold', () => {
     assert.deepEqual(await open(), [...listed.slice(1), name(1000)]);
   });
 
+  it('is found by its nonce among the last 20 that have it, since payers choose their nonces', async () => {
+    const { payments } = setUp();
+    for (let n = 0; n <= 20; n++) {
+      const ticket = ticketOf(name(n), { nonce: '0xaa' });
+      await payments.hold(ticket, LIFE);
+      await payments.end(ticket, { outcome: { state: 'settled' }, life: LIFE });
+    }
+    const last = Array.from({ length: 20 }, (_, n) => name(n + 1));
+    assert.deepEqual(await payments.index.names('0xAA'), last);
+  });
+
   it('becomes a redemption, and no other ticket does', async () => {
     const { payments } = setUp();
     const stranger = steps(payments, ticketOf(name(1)), LIFE);
