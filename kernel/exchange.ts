@@ -34,7 +34,6 @@ export class Exchange implements ExchangeInput {
   #controller: AbortController | undefined;
   #isDetached = false;
   #outcome: RequestOutcome | undefined;
-  /** Made with the first value. */
   #contextValues: Map<object, unknown> | undefined;
 
   /** @param origin the exchange that this one is a fork of. */
@@ -141,8 +140,11 @@ export class Exchange implements ExchangeInput {
       return isFirst;
     },
 
-    /** Returns the values that plugins left on an exchange, by context key. @throws TypeError for anything else. */
-    valuesOf: (exchange: Exchange): ReadonlyMap<object, unknown> | undefined => exchange.#contextValues,
+    /** Returns the values that plugins left on an exchange, by context key. @throws Error for anything else. */
+    valuesOf(exchange: Exchange): ReadonlyMap<object, unknown> | undefined {
+      if (#contextValues in exchange) return exchange.#contextValues;
+      throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
+    },
 
     setValue(exchange: Exchange, key: object, value: unknown): void {
       exchange.#contextValues ??= new Map();
@@ -151,6 +153,10 @@ export class Exchange implements ExchangeInput {
 
     /** Returns the exchange that a fork was made from. */
     originOf: (exchange: Exchange): Exchange | undefined => exchange.#origin,
+
+    /** Whether an exchange is the fork, or was forked from it. */
+    isWithin: (exchange: Exchange, fork: Exchange): boolean =>
+      exchange === fork || (exchange.#origin !== undefined && control.isWithin(exchange.#origin, fork)),
 
     /** Returns whether any plugin's budget is used up. */
     isSpent: (exchange: Exchange): boolean => exchange.#charges.some(({ remaining }) => remaining <= 0),
@@ -205,12 +211,6 @@ export class WaitGroup {
   }
 }
 
-/** Whether an exchange is the fork, or was forked from it. */
-function isWithin(exchange: Exchange, fork: Exchange): boolean {
-  const origin = control.originOf(exchange);
-  return exchange === fork || (origin !== undefined && isWithin(origin, fork));
-}
-
 /**
  * Work that requests for one key share while it is under way, as in Go's `singleflight`. It runs on a fork of the first
  * request's exchange, and thus on its budgets. It ends when the last waiting request has left.
@@ -234,7 +234,7 @@ export class Flights {
     }
     const { fork, result } = flight;
     // There is no result yet while the work itself begins.
-    if (result === undefined || isWithin(exchange, fork)) throw new Error('shared work waits for itself');
+    if (result === undefined || control.isWithin(exchange, fork)) throw new Error('shared work waits for itself');
     flight.waiting += 1;
     try {
       return await new Promise((resolve, reject) => {

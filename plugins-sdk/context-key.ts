@@ -1,15 +1,6 @@
 import { control, type Exchange } from '../kernel/exchange.ts';
 import type { Parameters } from '../kernel/values.ts';
 
-/** Returns the values on a request, by key. */
-function valuesOn(exchange: Exchange) {
-  try {
-    return control.valuesOf(exchange);
-  } catch {
-    throw new Error("the context key is of another copy of the SDK than the service's: no plugin may bundle the SDK");
-  }
-}
-
 /** The options of a {@link ContextKey}. */
 export interface ContextKeyOptions {
   /** Whether the first value is final. Use it for values that decide about a request, under a key that other plugins know. */
@@ -36,20 +27,21 @@ export class ContextKey<T> {
 
   /** Adds a request's logged values to the fields of its log line. Existing fields stay. */
   static addLogged(exchange: Exchange, fields: Record<string, unknown>): void {
-    for (const [key, value] of valuesOn(exchange) ?? [])
+    for (const [key, value] of control.valuesOf(exchange) ?? [])
       if (key instanceof ContextKey && key.#options.logged) fields[key.name] ??= value;
   }
 
   /** Returns the value on a request, if there is one. */
   get(exchange: Exchange): T | undefined {
     // No other plugin writes under this key.
-    return valuesOn(exchange)?.get(this) as T | undefined;
+    return control.valuesOf(exchange)?.get(this) as T | undefined;
   }
 
   /** Sets the value on a request. @throws Error if the key is `once` and has a value. */
   set(exchange: Exchange, value: T): void {
     const { once, logged } = this.#options;
-    if (valuesOn(exchange)?.has(this) && once) throw new Error(`context key "${this.name}" has a value already`);
+    if (control.valuesOf(exchange)?.has(this) && once)
+      throw new Error(`context key "${this.name}" has a value already`);
     control.setValue(exchange, this, value);
     const origin = logged && control.originOf(exchange);
     if (origin) this.set(origin, value);
