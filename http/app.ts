@@ -58,12 +58,12 @@ export class HttpApp {
     const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => serve(plugins, runtime, request));
     const router = routerOf(plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
     // A client may leave before its request ends: a stop waits for that, too.
-    app.use((ctx, next) => plugins.running.track(() => this.#respond(ctx, next)));
+    app.use((ctx, next) => plugins.running.track(() => this.#sendOne(ctx, next)));
     app.use(endpointFirst(endpoints));
     app.use(router.routes() as Middleware);
     app.use((ctx) => {
       const [route, refusal] = unrouted(ctx.matched);
-      this.#begin(ctx, route);
+      this.#newRequest(ctx, route);
       throw refusal;
     });
     this.handle = app.callback();
@@ -76,7 +76,7 @@ export class HttpApp {
   }
 
   /** The outermost middleware, which sends exactly one response whatever happens inside. */
-  async #respond(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
+  async #sendOne(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
     const { state, req, res } = ctx;
     this.#underWay += 1;
     this.#options.plugins.running.add();
@@ -105,7 +105,7 @@ export class HttpApp {
   /** Returns middleware that admits a request, and then has it answered. */
   #middlewareFor(path: string, admit: Route['admit'], answer: Answer): Middleware {
     return async (ctx: AppContext) => {
-      const request = this.#begin(ctx, path);
+      const request = this.#newRequest(ctx, path);
       if (admit !== false && this.#underWay > MOST_UNDER_WAY)
         throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, fault: false, failureClass: 'busy' });
       // With `asked`, the requests that the route makes are admitted instead.
@@ -126,7 +126,7 @@ export class HttpApp {
     });
   }
 
-  #begin(ctx: AppContext, route: string): IncomingRequest {
+  #newRequest(ctx: AppContext, route: string): IncomingRequest {
     const request = new IncomingRequest(ctx, route, this.#options.newId());
     ctx.state.request = request;
     return request;
@@ -143,7 +143,7 @@ export class HttpApp {
     if (!res.destroyed) this.#streams.add(end);
     if (this.#isEnding || res.destroyed) end();
     // Tasks for later run after the stream has sent what it has at once.
-    setImmediate(() => request.out());
+    setImmediate(() => request.setResponded());
   }
 
   /** Ends a request, once its response is out or its client has left. */
@@ -156,21 +156,18 @@ export class HttpApp {
     }
     if (request !== undefined) {
       // A stream counts as answered even when it was cut short, since its head is out. What still works for it is aborted.
-      const isOut = res.writableFinished;
-      if (!isOut || endStream !== undefined) control.disconnect(request.exchange);
-      this.#options.plugins.observer.response?.(
-        request.exchange,
-        isOut || endStream !== undefined ? res.statusCode : 499,
-      );
+      const isAnswered = res.writableFinished || endStream !== undefined;
+      if (!res.writableFinished || endStream !== undefined) control.disconnect(request.exchange);
+      this.#options.plugins.observer.response?.(request.exchange, isAnswered ? res.statusCode : 499);
     }
-    request?.out();
+    request?.setResponded();
     this.#options.plugins.running.done();
   }
 
   #refused(ctx: AppContext, error: unknown): HttpResponse {
     const { request } = ctx.state;
     // No request was begun if the router could not read the target, such as `http://[/`.
-    const { exchange } = request ?? this.#begin(ctx, NO_ROUTE);
+    const { exchange } = request ?? this.#newRequest(ctx, NO_ROUTE);
     const refusal = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
     // The pipeline has concluded and reported its own refusals.
     if (control.setOutcome(exchange, { kind: 'refused', refusal })) this.#options.runtime.failed(exchange, refusal);
@@ -189,11 +186,11 @@ function discard(request: IncomingMessage): void {
 }
 
 /** A shortcut past the router, which would find the same middleware: nearly every request is for an endpoint. */
-function endpointFirst(serve: Middleware): Middleware {
+function endpointFirst(endpoints: Middleware): Middleware {
   return (ctx, next) => {
     const { method, url = '' } = ctx.req;
     if (method !== 'POST' || !ENDPOINT_URL.test(url)) return next();
     ctx.params = { endpointId: url.slice('/endpoints/'.length) };
-    return serve(ctx, next);
+    return endpoints(ctx, next);
   };
 }

@@ -14,7 +14,7 @@ export class IncomingRequest implements EndpointRequest {
   readonly #response = deferred<void>();
   readonly responded = this.#response.promise;
   /** Called once the response, or the head of a stream, is out. */
-  readonly out = this.#response.resolve;
+  readonly setResponded = this.#response.resolve;
   #body: Promise<Buffer> | undefined;
 
   /** @param route the pattern of its path. */

@@ -82,7 +82,7 @@ export interface ChargedCall {
   /** For how much uncharged work it waits; infinite once it has ended. */
   waitsFor: number;
   /** The call that was the latest one when it began. */
-  before: ChargedCall | undefined;
+  previous: ChargedCall | undefined;
 }
 
 /** What a plugin has used in a request and its forks. */
@@ -98,7 +98,7 @@ interface Ledger {
 /** Returns the latest call that does not wait for uncharged work. */
 function latestAtWork({ latest }: Ledger): ChargedCall | undefined {
   let call = latest;
-  while (call !== undefined && call.waitsFor > 0) call = call.before;
+  while (call !== undefined && call.waitsFor > 0) call = call.previous;
   return call;
 }
 
@@ -168,8 +168,8 @@ export class Charge implements CallContext {
 
   /** Begins a call. @throws Error if no time is left. */
   begin(call: ChargedCall): void {
-    if (!this.chargeTime()) throw over();
-    call.before = this.#ledger.latest;
+    this.requireTime();
+    call.previous = this.#ledger.latest;
     this.#ledger.latest = call;
   }
 
@@ -178,7 +178,7 @@ export class Charge implements CallContext {
     const isLeft = this.chargeTime();
     call.waitsFor = Number.POSITIVE_INFINITY;
     const ledger = this.#ledger;
-    while (ledger.latest?.waitsFor === Number.POSITIVE_INFINITY) ledger.latest = ledger.latest.before;
+    while (ledger.latest?.waitsFor === Number.POSITIVE_INFINITY) ledger.latest = ledger.latest.previous;
     return isLeft;
   }
 

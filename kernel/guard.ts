@@ -43,22 +43,20 @@ export function guarded(tap: Tap): Guarded {
   const { kind, takes, returns, fails, public: isPublic } = stages[tap.stage];
   const contract = tap.options.contracts.of(tap.stage);
   const own: TapWithRow = { ...tap, kind, takes, returns, fails, public: isPublic, contract };
-  return (args, rest) => new Call(own, args, rest).run();
+  return (args, rest) => new Call(own, args, rest).result();
 }
 
 /**
  * One call of a plugin's function. The function's last argument is the plugin's charge; at an around stage it is this object,
  * which has the charge's signal, `exchange`, `next` and `share`.
  */
-class Call implements ChargedCall {
-  used = 0;
-  waitsFor = 0;
-  before: ChargedCall | undefined;
+class Call {
   readonly #tap: TapWithRow;
   readonly #args: Args;
   readonly #exchange: Exchange;
   readonly #rest: Next | undefined;
   readonly #charge: Charge;
+  readonly #charged: ChargedCall = { used: 0, waitsFor: 0, previous: undefined };
   /** The context that a public hook got. */
   #context: unknown;
   #hasAsked = false;
@@ -99,13 +97,13 @@ class Call implements ChargedCall {
   get share() {
     return (key: string, work: PluginFunction) => {
       const tap = { ...this.#tap, fn: (_value: unknown, _exchange: unknown, call: unknown) => work(call) };
-      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).run();
+      const fly = (fork: Exchange) => new Call(tap, [this.#args[0], fork], this.#rest).result();
       return this.#uncharged(() => tap.flights.join(String(key), this.#exchange, fly));
     };
   }
 
   /** Returns the function's result: a promise only if the function returns one. @throws Refusal */
-  run(): unknown {
+  result(): unknown {
     let result: unknown;
     try {
       const value = this.#call();
@@ -114,7 +112,7 @@ class Call implements ChargedCall {
     } catch (error) {
       return this.#fail(error);
     }
-    return this.#orRest(result);
+    return this.#succeed(result);
   }
 
   /** Waits for what the function has promised, at most until the budget ends. */
@@ -125,14 +123,14 @@ class Call implements ChargedCall {
     } catch (error) {
       return this.#fail(error);
     }
-    return this.#orRest(result);
+    return this.#succeed(result);
   }
 
   #call(): unknown {
     const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
     const charge = this.#charge;
-    charge.begin(this);
+    charge.begin(this.#charged);
     if (contract.context !== undefined) {
       this.#context = contract.context(args, charge, hidden, plugin);
       return fn(this.#context);
@@ -158,13 +156,13 @@ class Call implements ChargedCall {
       this.#charge.requireTime();
       contract.ended(this.#context);
     }
-    if (!this.#charge.end(this)) throw over();
-    this.#tell('done');
+    if (!this.#charge.end(this.#charged)) throw over();
     return result;
   }
 
   /** At an around stage, a function that returned nothing leaves the answer to the rest. @throws Refusal */
-  #orRest(result: unknown): unknown {
+  #succeed(result: unknown): unknown {
+    this.#tell('done');
     return result === undefined ? this.#rest?.(this.#args[0], this.#exchange) : result;
   }
 
@@ -183,9 +181,10 @@ class Call implements ChargedCall {
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
     // Reading an error may run the plugin's code, too, and end its budget.
-    if (!this.#charge.end(this)) {
+    if (!this.#charge.end(this.#charged)) {
       outcome = 'exhausted';
-      const spent = this.used > 0 ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
+      const spent =
+        this.#charged.used > 0 ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#tell(outcome);
@@ -195,26 +194,31 @@ class Call implements ChargedCall {
     return undefined;
   }
 
-  /** Reports the call: that of a built-in, or of a plugin without a budget, only if it failed. */
+  /** Reports the call: that of a built-in, or without a budget, only if it failed. */
   #tell(outcome: CallEvent['outcome']): void {
     const { plugin, stage, budget, isBuiltin, options } = this.#tap;
     if (outcome === 'done' && (isBuiltin || budget === 'none')) return;
     const charge = budget === 'none' ? undefined : this.#charge;
-    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds: this.used, charge, outcome });
+    options.observer?.call?.({
+      exchange: this.#exchange,
+      plugin,
+      stage,
+      milliseconds: this.#charged.used,
+      charge,
+      outcome,
+    });
   }
 
   /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */
   #uncharged<T>(work: () => Promise<T>): Promise<T> {
     this.#hasAsked = true;
-    const working = this.#whileUnderWay(work);
+    // A mode may do its work after its call, while its body streams; functions of around stages may not.
+    const isLate = this.#charged.waitsFor === Number.POSITIVE_INFINITY && this.#rest !== undefined;
+    const working = isLate
+      ? Promise.reject<T>(new Error('the call has ended'))
+      : this.#charge.uncharged(work, this.#charged);
     working.catch(() => undefined);
     return working;
-  }
-
-  /** A mode may do its work after its call, while its body streams. @throws Error at an around stage, and what the work throws. */
-  async #whileUnderWay<T>(work: () => Promise<T>): Promise<T> {
-    if (this.waitsFor === Number.POSITIVE_INFINITY && this.#rest !== undefined) throw new Error('the call has ended');
-    return this.#charge.uncharged(work, this);
   }
 }
 

@@ -81,7 +81,7 @@ type Tapped = (value: unknown, args: Args, done: Done) => void;
 type Wrapper = (rest: Composed) => Composed;
 
 /** The part of a tapable hook that is used here, without the types of the stage's arguments. */
-interface StageHook {
+interface TapableHook {
   tap(name: string, fn: Wrapper): void;
   tapAsync(name: string, fn: Tapped): void;
   call(rest: Composed): Composed;
@@ -115,11 +115,11 @@ function tapped(fn: Guarded): Tapped {
 
 /** Makes a function of an around stage out of a guarded one. */
 function wrapper(fn: Guarded): Wrapper {
-  return (rest) => (value, exchange, core) => fn([value, exchange], (given, asking) => rest(given, asking, core));
+  return (rest) => (value, exchange, core) => fn([value, exchange], (given, on) => rest(given, on, core));
 }
 
 /** Calls a hook. @returns its result: as a promise only if the hook calls back later. @throws Refusal */
-function call(hook: StageHook, args: Args): unknown {
+function callHook(hook: TapableHook, args: Args): unknown {
   let isSettled = false;
   let error: unknown;
   let value: unknown;
@@ -148,7 +148,7 @@ class StageHooks<N extends StageName> {
   readonly #stage: N;
   readonly #row: Stage;
   readonly #observer: Pick<Observer, 'stage'>;
-  readonly #hooks: HookMap<StageHook>;
+  readonly #hooks: HookMap<TapableHook>;
   /** At an around stage: what the hook has made of the functions. */
   readonly #composed: Composed | undefined;
 
@@ -157,7 +157,7 @@ class StageHooks<N extends StageName> {
     this.#row = stages[stage];
     this.#observer = observer;
     const { kind } = this.#row;
-    this.#hooks = new HookMap(() => hookFor[kind]() as StageHook);
+    this.#hooks = new HookMap(() => hookFor[kind]() as TapableHook);
     if (kind === 'around') {
       // Who wraps last is outermost: functions A, B and C make A(B(C(core))).
       for (const { plugin, guarded } of functions.toReversed()) this.#hooks.for('').tap(plugin, wrapper(guarded));
@@ -180,7 +180,7 @@ class StageHooks<N extends StageName> {
     const hook = this.#hooks.get(variant);
     if (hook === undefined) return (this.#row.kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    return this.#called(exchange, () => call(hook, args)) as Awaitable<AnswerOf<N>>;
+    return this.#unlessLeft(exchange, () => callHook(hook, args)) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
@@ -191,11 +191,11 @@ class StageHooks<N extends StageName> {
   ): Awaitable<ResultOf<N>> {
     const composed = this.#composed;
     if (composed === undefined) return core(value, exchange);
-    return this.#called(exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
+    return this.#unlessLeft(exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
   }
 
   /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */
-  #called(exchange: Exchange, ask: () => unknown): unknown {
+  #unlessLeft(exchange: Exchange, ask: () => unknown): unknown {
     if (exchange.abandoned && !this.#row.always) throw asRefusal(refusals.abandoned(), this.#stage);
     return this.#observer.stage === undefined ? ask() : this.#observed(exchange, ask);
   }

@@ -6,7 +6,7 @@ import { deferred } from '../../lib/time.ts';
 import { block } from '../support/fuzz/situation.ts';
 
 function begin(charge: Charge): ChargedCall {
-  const call: ChargedCall = { used: 0, waitsFor: 0, before: undefined };
+  const call: ChargedCall = { used: 0, waitsFor: 0, previous: undefined };
   charge.begin(call);
   return call;
 }

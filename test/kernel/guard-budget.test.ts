@@ -249,6 +249,16 @@ describe('the budget', () => {
     assert.deepEqual(outcome, { status: 403, message: 'Plugin "p" budget exhausted', reason });
   });
 
+  it('is not held by what a function of an around stage gets', async () => {
+    const held = async (_: unknown, __: unknown, call: AroundCall<unknown, unknown>) => {
+      assert.deepEqual(Object.keys(Object.freeze(call)), []);
+      await turn();
+      return { data: 2, status: 200 };
+    };
+    const { outcome } = await run('callApi', held, { budget: 30 });
+    assert.deepEqual(outcome, { value: { data: 2, status: 200 } });
+  });
+
   it('is not renewed by work that requests share', async () => {
     const sharing = async (_: unknown, __: unknown, { share, next }: AroundCall<unknown, unknown>) => {
       for (let count = 0; count < 3; count++) await share(`key ${count}`, async () => block(40));
