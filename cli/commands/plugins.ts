@@ -1,3 +1,4 @@
+import { routeKey } from '../../kernel/registry.ts';
 import { stageNames, stages } from '../../kernel/stages.ts';
 import { listPlugins } from '../../service/index.ts';
 import { print } from '../../service/terminal.ts';
@@ -29,8 +30,12 @@ function shownOf({ taps, plugins, isolated }: Awaited<ReturnType<typeof listPlug
         isolated: isolated.has(plugin),
       })),
     })),
-    routes: plugins.flatMap(({ name, budget, plugin: { routes = [] } }) =>
-      routes.map(({ method, path, admit }) => ({ method, path, plugin: name, budget: milliseconds(budget), admit })),
+    routes: plugins.flatMap(({ name, plugin: { routes = [] } }) =>
+      routes.map((route) => {
+        const { method, path, admit } = route;
+        const { budget = 'none' } = taps.route.find(({ variant }) => variant === routeKey(route)) ?? {};
+        return { method, path, plugin: name, budget: milliseconds(budget), admit };
+      }),
     ),
     observers: plugins.flatMap(({ name, plugin }) => (plugin.observe === undefined ? [] : [name])),
   };

@@ -92,9 +92,11 @@ function stageCells(stdout: string): string[][] {
 
 describe('plugins', () => {
   it('prints the routes with their plugins, budgets and gates, and who observes', async (t) => {
-    const more = 'settings: { plugins: [{ source: ./full.mjs, timeout: 250 }] }';
+    const more = 'settings: { plugins: [{ source: ./full.mjs, timeout: 250 }, { source: ./none.mjs }] }';
     const cwd = await folderWith(t, {
       'c.yaml': configText(undefined, more),
+      'none.mjs': `const routes = [{ method: 'GET', path: '/none', admit: true, handle: () => ({ status: 200, body: '' }) }];
+        export default { name: 'none', budget: 'none', setup: () => ({ routes }) };`,
       'full.mjs': `const handle = () => ({ status: 200, body: '' });
         const routes = [{ method: 'GET', path: '/full/:id', admit: true, handle }, { method: 'POST', path: '/full', admit: false, handle }];
         export default { name: 'full', setup: () => ({ observe: {}, routes }) };`,
@@ -111,6 +113,7 @@ describe('plugins', () => {
       ['GET /requests/:requestId', 'mode-async', '1000 ms', 'admit'],
       ['GET /full/:id', 'full', '250 ms', 'admit'],
       ['POST /full', 'full', '250 ms', 'no gate'],
+      ['GET /none', 'none', '1000 ms', 'admit'],
     ]);
     assert.equal(observers, 'OBSERVERS (told of every request, and change nothing)\n  request-log\n  full\n');
     assert.deepEqual(rest, []);
