@@ -100,15 +100,19 @@ function checkedStream(body: AsyncIterable<unknown>, plugin: string): BodyStream
         }
       };
       return {
-        next: () => ask(async (iterator) => chunkOf(await iterator.next())),
+        next: () => ask(chunkOf),
         return: () => ask(async (iterator) => ({ done: true, value: await iterator.return?.() })),
       };
     },
   };
 }
 
-function chunkOf({ done, value }: IteratorResult<unknown>): IteratorResult<string | Uint8Array> {
+async function chunkOf(iterator: AsyncIterator<unknown>): Promise<IteratorResult<string | Uint8Array>> {
+  const { done, value } = await iterator.next();
   if (done) return { done, value: undefined };
   if (typeof value === 'string' || value instanceof Uint8Array) return { done: false, value };
+  // The body may have something to clean up, as after a `for await` that ends early.
+  const returned = async () => iterator.return?.();
+  returned().catch(() => undefined);
   throw new TypeError('a chunk of a stream is text or bytes');
 }
