@@ -110,13 +110,16 @@ class RequestLifecycle {
   /** Tries auth methods until one succeeds. When all fail, the client gets the last one's refusal. @throws Refusal */
   async #authenticate(methods: readonly AuthMethod[]): Promise<void> {
     let last: Refusal | undefined;
+    // Operators must hear of a fault that a later method hides from the client.
+    const tellHidden = () => {
+      if (last?.fault) this.#runtime.failed(this.#exchange, last);
+    };
     for (const method of methods) {
       try {
-        if (await this.#plugins.hooks.authenticate.ask([method, this.#exchange], method.type)) return;
+        if (await this.#plugins.hooks.authenticate.ask([method, this.#exchange], method.type)) return tellHidden();
       } catch (error) {
+        tellHidden();
         last = asRefusal(error);
-        // Operators must hear of a fault that a later method hides from the client.
-        if (last.fault && method !== methods.at(-1)) this.#runtime.failed(this.#exchange, last);
       }
     }
     refuse('authenticate', last ?? refusals.unauthenticated());
@@ -138,8 +141,10 @@ class RequestLifecycle {
     const exchange = this.#exchange;
     try {
       const answer = await hooks.answer.askAround(question, exchange, this.#produce);
-      // No client sees the answer before it is approved. A request that was refused meanwhile must not be paid for.
+      // No client sees the answer before it is approved. A request that was refused meanwhile must not be paid for, nor one
+      // whose client has left.
       requireNotEnded(exchange, 'approve');
+      if (exchange.abandoned) refuse('approve', refusals.abandoned());
       await hooks.approve.ask([answer, exchange]);
       requireNotEnded(exchange, 'approve');
       // The outcome is certain, and the answer not yet sent.
@@ -204,7 +209,8 @@ class RequestLifecycle {
   }
 
   /**
-   * Concludes a failure once, before anyone can see it, and reports it. Afterwards a mode may still answer in its own words.
+   * Concludes a failure once, before anyone can see it, and reports it. Afterwards a mode may still answer in its own words, or
+   * pass on what `run` has thrown: that is the same object, since it was checked.
    * @param isInner whether `run` failed, not the mode: a refusal of the mode from before then stays.
    * @returns the refusal for the client.
    */

@@ -10,7 +10,7 @@ import { control, Exchange } from '../../kernel/exchange.ts';
 import { type EndpointRequest, serve as serveRequest } from '../../kernel/pipeline.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { register } from '../../kernel/registry.ts';
-import type { Parameters, Question, SignedResponse } from '../../kernel/values.ts';
+import type { Parameters, Question, RequestOutcome, SignedResponse } from '../../kernel/values.ts';
 import { randomId } from '../../lib/eth/hex.ts';
 import { AskedQuestion } from '../../plugins-sdk/question-and-answer.ts';
 import { madeHere } from '../../plugins-sdk/results/answers.ts';
@@ -308,6 +308,19 @@ it('shared work that nobody waits for any more is waited for by a stop: it may h
   assert.deepEqual(ended, ['work', 'drained']);
 });
 
+it('a client that leaves while its answer is signed is gone, whether a plugin approves answers or not', async () => {
+  for (const approve of [{}, { approve: () => undefined }]) {
+    const told: string[] = [];
+    const sign = (_: unknown, exchange: Exchange) => {
+      control.disconnect(exchange);
+      return markChecked({ node: NODE, signature: SIGNATURE });
+    };
+    const concluded = ({ kind }: RequestOutcome) => void told.push(kind);
+    await assert.rejects(serve('sync', { sign, concluded, ...approve }), { status: 499 });
+    assert.deepEqual(told, ['abandoned']);
+  }
+});
+
 describe('any method authenticates', () => {
   const refuse = (status: number) => () => {
     throw new Refusal(status, `refused ${status}`);
@@ -338,6 +351,25 @@ describe('any method authenticates', () => {
     assert.deepEqual(await asked(['a', 'silent'], { a: late, silent: () => undefined }), [403, 'refused 403']);
     assert.deepEqual(await asked(['silent'], { silent: () => undefined }), [401, 'Unauthorized']);
     assert.deepEqual(await asked([], {}), [401, 'Unauthorized']);
+  });
+
+  it('and the log is told once of each fault', async () => {
+    const faultsOf = async (...functions: readonly (() => unknown)[]) => {
+      const told: unknown[] = [];
+      const auth = functions.map((_, at) => ({ type: `${at}` }));
+      const hooks = {
+        resolve: () => ({ id: ID, api: 'a', name: 'e', mode: 'sync', auth, block: {}, apiBlock: {} }),
+        authenticate: { ...functions },
+      };
+      const pipeline = pipelineOf('sync', hooks, (_, refusal) => void told.push(Object(refusal).status));
+      await serve('sync', hooks, pipeline).catch(() => undefined);
+      return told;
+    };
+    const silent = () => undefined;
+    assert.deepEqual(await faultsOf(refuse(500), silent), [500]);
+    assert.deepEqual(await faultsOf(refuse(500), () => true), [500]);
+    assert.deepEqual(await faultsOf(refuse(500), silent, refuse(503)), [500, 503]);
+    assert.deepEqual(await faultsOf(refuse(401), () => true), []);
   });
 });
 
