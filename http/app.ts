@@ -57,13 +57,13 @@ export class HttpApp {
     const { plugins, runtime } = options;
     const endpoints = this.#middlewareFor(ENDPOINTS, true, (request) => serve(plugins, runtime, request));
     const router = routerOf(plugins.plugins, endpoints, (route) => this.#routeMiddleware(route));
-    // A client may leave before its request ends: a stop waits for that, too.
-    app.use((ctx, next) => plugins.running.track(() => this.#sendOne(ctx, next)));
+    // Counted here until its work ends, and in `#handleRequest` until its response closes: a client may leave before.
+    app.use((ctx, next) => plugins.running.track(() => this.#handleRequest(ctx, next)));
     app.use(endpointFirst(endpoints));
     app.use(router.routes() as Middleware);
     app.use((ctx) => {
       const [route, refusal] = unrouted(ctx.matched);
-      this.#newRequest(ctx, route);
+      this.#createRequest(ctx, route);
       throw refusal;
     });
     this.handle = app.callback();
@@ -76,7 +76,7 @@ export class HttpApp {
   }
 
   /** The outermost middleware, which sends exactly one response whatever happens inside. */
-  async #sendOne(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
+  async #handleRequest(ctx: AppContext, next: () => Promise<unknown>): Promise<void> {
     const { state, req, res } = ctx;
     this.#underWay += 1;
     this.#options.plugins.running.add();
@@ -105,7 +105,7 @@ export class HttpApp {
   /** Returns middleware that admits a request, and then has it answered. */
   #middlewareFor(path: string, admit: Route['admit'], answer: Answer): Middleware {
     return async (ctx: AppContext) => {
-      const request = this.#newRequest(ctx, path);
+      const request = this.#createRequest(ctx, path);
       if (admit !== false && this.#underWay > MOST_UNDER_WAY)
         throw new Refusal(503, 'Server busy', { headers: { 'Retry-After': '1' }, fault: false, failureClass: 'busy' });
       // With `asked`, the requests that the route makes are admitted instead.
@@ -126,7 +126,7 @@ export class HttpApp {
     });
   }
 
-  #newRequest(ctx: AppContext, route: string): IncomingRequest {
+  #createRequest(ctx: AppContext, route: string): IncomingRequest {
     const request = new IncomingRequest(ctx, route, this.#options.newId());
     ctx.state.request = request;
     return request;
@@ -167,7 +167,7 @@ export class HttpApp {
   #refused(ctx: AppContext, error: unknown): HttpResponse {
     const { request } = ctx.state;
     // No request was begun if the router could not read the target, such as `http://[/`.
-    const { exchange } = request ?? this.#newRequest(ctx, NO_ROUTE);
+    const { exchange } = request ?? this.#createRequest(ctx, NO_ROUTE);
     const refusal = request === undefined ? new Refusal(404, 'Not Found') : asRefusal(error);
     // The pipeline has concluded and reported its own refusals.
     if (control.setOutcome(exchange, { kind: 'refused', refusal })) this.#options.runtime.failed(exchange, refusal);

@@ -56,7 +56,7 @@ class Call {
   readonly #exchange: Exchange;
   readonly #rest: Next | undefined;
   readonly #charge: Charge;
-  readonly #charged: ChargedCall = { used: 0, waitsFor: 0, previous: undefined };
+  readonly #entry: ChargedCall = { used: 0, waitsFor: 0, previous: undefined };
   /** The context that a public hook got. */
   #context: unknown;
   #hasAsked = false;
@@ -130,7 +130,7 @@ class Call {
     const { fn, takes, contract, options, plugin, hidden, isBuiltin } = this.#tap;
     const args = this.#args;
     const charge = this.#charge;
-    charge.begin(this.#charged);
+    charge.begin(this.#entry);
     if (contract.context !== undefined) {
       this.#context = contract.context(args, charge, hidden, plugin);
       return fn(this.#context);
@@ -156,7 +156,7 @@ class Call {
       this.#charge.requireTime();
       contract.ended(this.#context);
     }
-    if (!this.#charge.end(this.#charged)) throw over();
+    if (!this.#charge.end(this.#entry)) throw over();
     return result;
   }
 
@@ -181,10 +181,10 @@ class Call {
       return isPublic ? refusals.dropped(plugin, reason) : refusals.internal(`plugin "${plugin}": ${reason}`);
     });
     // Reading an error may run the plugin's code, too, and end its budget.
-    if (!this.#charge.end(this.#charged)) {
+    if (!this.#charge.end(this.#entry)) {
       outcome = 'exhausted';
       const spent =
-        this.#charged.used > 0 ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
+        this.#entry.used > 0 ? `its ${budget} ms were spent in the call` : 'its budget was spent before the call';
       refusal = asRefusal(refusals.exhausted(plugin, spent), stage);
     }
     this.#tell(outcome);
@@ -199,24 +199,18 @@ class Call {
     const { plugin, stage, budget, isBuiltin, options } = this.#tap;
     if (outcome === 'done' && (isBuiltin || budget === 'none')) return;
     const charge = budget === 'none' ? undefined : this.#charge;
-    options.observer?.call?.({
-      exchange: this.#exchange,
-      plugin,
-      stage,
-      milliseconds: this.#charged.used,
-      charge,
-      outcome,
-    });
+    const { used: milliseconds } = this.#entry;
+    options.observer?.call?.({ exchange: this.#exchange, plugin, stage, milliseconds, charge, outcome });
   }
 
   /** Does work whose time is not charged. The plugin may ignore the promise, so its rejection is marked as handled. */
   #uncharged<T>(work: () => Promise<T>): Promise<T> {
     this.#hasAsked = true;
     // A mode may do its work after its call, while its body streams; functions of around stages may not.
-    const isLate = this.#charged.waitsFor === Number.POSITIVE_INFINITY && this.#rest !== undefined;
+    const isLate = this.#entry.waitsFor === Number.POSITIVE_INFINITY && this.#rest !== undefined;
     const working = isLate
       ? Promise.reject<T>(new Error('the call has ended'))
-      : this.#charge.uncharged(work, this.#charged);
+      : this.#charge.uncharged(work, this.#entry);
     working.catch(() => undefined);
     return working;
   }

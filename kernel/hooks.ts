@@ -34,7 +34,7 @@ export interface CallEvent {
   readonly stage: string;
   /** Time that the call used, without the calls inside it; 0 if no budget was left for it. */
   readonly milliseconds: number;
-  /** What the plugin's budget in this request was and what is left, in milliseconds; absent for a plugin without a budget. */
+  /** What the plugin's budget in this request was and what is left, in milliseconds; absent for a call without a budget. */
   readonly charge: Pick<Charge, 'total' | 'remaining'> | undefined;
   readonly outcome: 'done' | 'failed' | 'exhausted';
 }
@@ -42,7 +42,7 @@ export interface CallEvent {
 /** Callbacks that measure requests. They cannot change anything, and must return at once. */
 export interface Observer {
   stage?(event: StageEvent): void;
-  /** Called after each call of an operator's plugin with a budget, and after each failed call of any other plugin. */
+  /** Called after each call of an operator's plugin that has a budget there, and after each other call that failed. */
   call?(event: CallEvent): void;
   /** Called when the response is out, or with 499 when the client has left before. */
   response?(exchange: Exchange, status: number): void;
@@ -180,7 +180,7 @@ class StageHooks<N extends StageName> {
     const hook = this.#hooks.get(variant);
     if (hook === undefined) return (this.#row.kind === 'map' ? args[0] : undefined) as AnswerOf<N>;
     const exchange = args[args.length - 1] as Exchange;
-    return this.#unlessLeft(exchange, () => callHook(hook, args)) as Awaitable<AnswerOf<N>>;
+    return this.#called(exchange, () => callHook(hook, args)) as Awaitable<AnswerOf<N>>;
   }
 
   /** Calls the functions of an around stage; the last one wraps `core`. @throws Refusal, or what `core` throws. */
@@ -191,11 +191,11 @@ class StageHooks<N extends StageName> {
   ): Awaitable<ResultOf<N>> {
     const composed = this.#composed;
     if (composed === undefined) return core(value, exchange);
-    return this.#unlessLeft(exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
+    return this.#called(exchange, () => composed(value, exchange, core as Next)) as Awaitable<ResultOf<N>>;
   }
 
   /** Most stages are useless without a client that waits. @throws Refusal at these stages, once the client has left. */
-  #unlessLeft(exchange: Exchange, ask: () => unknown): unknown {
+  #called(exchange: Exchange, ask: () => unknown): unknown {
     if (exchange.abandoned && !this.#row.always) throw asRefusal(refusals.abandoned(), this.#stage);
     return this.#observer.stage === undefined ? ask() : this.#observed(exchange, ask);
   }

@@ -39,8 +39,9 @@ export interface Stage {
 }
 
 /**
- * The table of stages, in the order in which a request passes them. Hooks, function types, the guard's policies, result
- * checks, the `plugins` command and the documentation derive from it. `pipeline.ts` asks all but `price`, which payments ask.
+ * The table of stages, in the order in which a request passes them: `answer` to `concluded` run inside `present`, by its `run`.
+ * Hooks, function types, the guard's policies, result checks, the `plugins` command and the documentation derive from it.
+ * `pipeline.ts` asks all but `price`, which payments ask.
  */
 const table = {
   admit: { kind: 'gate', takes: [], returns: 'allowed' },

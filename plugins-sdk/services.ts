@@ -108,7 +108,7 @@ export interface Services {
   /**
    * Asks an endpoint on behalf of a client, in a request of its own. It is admitted, authenticated, limited, paid for and
    * logged like a request from that client with the same headers and address, and has its own budgets. The plugin's budget
-   * pauses meanwhile.
+   * pauses meanwhile, but not that of a hook which observes.
    * @param endpointId as in the path of a request.
    * @param parameters as in the body of a request.
    * @returns the response, whatever its status. Its body is a text: JSON, unless its headers name another media type.

@@ -8,7 +8,10 @@ import type { ServeOptions, ServiceConfig, TestService } from './service.ts';
 
 /** The options of a {@link PluginHarness}. */
 export interface HarnessOptions {
-  /** Milliseconds per request for all hooks together, as `timeout` in the config; default the plugin's own budget, else 1000. */
+  /**
+   * Milliseconds per request for all hooks together, as `timeout` in the config; default the plugin's own budget, else 1000.
+   * `none` is for `callApi`, `answer` and `present`: other hooks then have 1000.
+   */
   readonly budget?: number | 'none' | undefined;
   /** The `keys` that a simple plugin's file exports. Hooks get the values of the endpoint that a request goes to. */
   readonly keys?: EndpointKeys | undefined;
