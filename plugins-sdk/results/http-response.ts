@@ -59,6 +59,7 @@ const copies = new WeakMap<object, Headers>();
 export function headersOf(value: unknown, before: Headers = {}): Headers {
   if (!isRecord(value) || !isPlain(value)) throw wrong('headers must be an object of texts');
   const added = copies.get(value) ?? copyOf(value);
+  if (Object.keys(before).length === 0) return added;
   const headers: Record<string, string> = { ...before };
   for (const name in added) {
     // Names of headers are the same in any case.
@@ -66,6 +67,10 @@ export function headersOf(value: unknown, before: Headers = {}): Headers {
       if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) delete headers[other];
     headers[name] = added[name] ?? '';
   }
+  return bounded(headers);
+}
+
+function bounded(headers: Headers): Headers {
   let size = 0;
   for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
   ensure(size <= MAX_HEADERS, `the headers are longer than ${MAX_HEADERS} characters`);
@@ -81,8 +86,9 @@ function copyOf(value: Readonly<Record<string, unknown>>): Headers {
     headers[name] = text;
   }
   const hasGetter = () => Object.values(Object.getOwnPropertyDescriptors(value)).some(({ get }) => get !== undefined);
-  if (Object.isFrozen(value) && !hasGetter()) copies.set(value, headers);
-  return headers;
+  const copy = bounded(headers);
+  if (Object.isFrozen(value) && !hasGetter()) copies.set(value, copy);
+  return copy;
 }
 
 /** Returns a plugin's streaming body with its errors in the plugin's name. A chunk that is neither text nor bytes is an error, too. */
