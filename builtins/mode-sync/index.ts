@@ -6,6 +6,8 @@ const none = Object.freeze({});
 /** The signed answer in the response itself. */
 export const modeSync = definePlugin({
   name: 'mode-sync',
+  // It does nothing but wait for the rest, whose time is charged to nobody. Measuring that costs 4 % of a cached request.
+  budget: 'none',
   required: true,
   modes: ['sync'],
   openapi: () => ({ modes: { sync: mode } }),
