@@ -19,8 +19,8 @@ const reasons: Readonly<Record<string, string>> = {
 
 /**
  * Reads a file of at most `most` bytes (default 1 MiB), in at most 5 seconds. The writer of a pipe may never come or never end,
- * so the wait for it takes no thread, which would keep the process from exiting. A file system that
- * hangs lets no stream be destroyed, so the wait ends without it.
+ * so the wait for it takes no thread, which would keep the process from exiting. A file system that hangs lets no stream be
+ * destroyed, so the wait ends without it.
  *
  * @param stream read in place of the file, to its end.
  * @throws ConfigErrors when the file cannot be read, with the `code` of the file system; when it is larger, or takes longer.

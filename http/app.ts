@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Context, type Middleware } from 'koa';
 import { control } from '../kernel/exchange.ts';
-import { isStream, type Runtime, serve } from '../kernel/pipeline.ts';
+import { type Runtime, serve } from '../kernel/pipeline.ts';
 import { asRefusal, Refusal, refusals, refuse } from '../kernel/refusal.ts';
 import { type PluginSet, type Route, routeKey } from '../kernel/registry.ts';
-import type { BodyStream, Headers, Hex, HttpResponse } from '../kernel/values.ts';
+import { type BodyStream, type Headers, type Hex, type HttpResponse, isStream } from '../kernel/values.ts';
 import { IncomingRequest } from './request.ts';
 import { ENDPOINTS, NO_ROUTE, routerOf, unrouted } from './routes.ts';
 import { pour, responseTo, send } from './send.ts';

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { isStream } from '../kernel/pipeline.ts';
 import type { Refusal } from '../kernel/refusal.ts';
-import type { BodyStream, Headers, HttpResponse } from '../kernel/values.ts';
+import { type BodyStream, type Headers, type HttpResponse, isStream } from '../kernel/values.ts';
 
 /** Statuses whose responses have no body, whatever their headers say (RFC 9110, section 6.4.1). */
 const EMPTY: ReadonlySet<number> = new Set([204, 304]);

@@ -1,5 +1,5 @@
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesWaterfallHook, HookMap, SyncWaterfallHook } from 'tapable';
-import type { Charge } from './charge.ts';
+import type { Budget, Charge } from './charge.ts';
 import type { Exchange } from './exchange.ts';
 import { asRefusal, type Refusal, refusals } from './refusal.ts';
 import {
@@ -60,7 +60,7 @@ export interface Place {
 export interface TapDescription {
   readonly plugin: string;
   readonly variant?: string;
-  readonly budget: number | 'none';
+  readonly budget: Budget;
 }
 
 /** A stage's arguments, the exchange last. */

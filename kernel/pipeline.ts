@@ -4,21 +4,21 @@ import { control, type Exchange } from './exchange.ts';
 import { asRefusal, type Refusal, refusals, refuse } from './refusal.ts';
 import type { PluginSet } from './registry.ts';
 import type { StageName } from './stages.ts';
-import type {
-  ApiResponse,
-  AttachedStatement,
-  AuthMethod,
-  Awaitable,
-  BodyStream,
-  Hex,
-  HttpRequest,
-  HttpResponse,
-  Json,
-  Question,
-  RequestOutcome,
-  Run,
-  SignedParts,
-  SignedResponse,
+import {
+  type ApiResponse,
+  type AttachedStatement,
+  type AuthMethod,
+  type Awaitable,
+  type Hex,
+  type HttpRequest,
+  type HttpResponse,
+  isStream,
+  type Json,
+  type Question,
+  type RequestOutcome,
+  type Run,
+  type SignedParts,
+  type SignedResponse,
 } from './values.ts';
 
 /** What the pipeline needs beside plugins. */
@@ -258,9 +258,4 @@ function membersOf(statements: readonly AttachedStatement[], signatures: readonl
 /** Refuses if a mode gave up without waiting: the answer is not paid for, nor signed unless others share it. @throws Refusal */
 function requireNotEnded(exchange: Exchange, stage: StageName): void {
   if (exchange.outcome !== undefined) refuse(stage, refusals.internal(ENDED));
-}
-
-/** Returns whether a response body is a stream. */
-export function isStream(body: unknown): body is BodyStream {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_BUDGET_MS } from './charge.ts';
+import { type Budget, DEFAULT_BUDGET_MS } from './charge.ts';
 import { type Exchange, Flights, WaitGroup } from './exchange.ts';
 import { type GuardOptions, guarded, type PluginFunction, type Tap } from './guard.ts';
 import { type Hooks, hooksOf, type Observer, type TapDescription } from './hooks.ts';
@@ -35,7 +35,7 @@ export interface Plugin {
 /** A plugin with its name and budget, as it is registered. */
 export interface Registration {
   readonly name: string;
-  readonly budget: number | 'none';
+  readonly budget: Budget;
   /** Request headers that carry credentials. Preflights name them, and `onHttpRequest` of other plugins does not see them. */
   readonly credentials?: readonly string[] | undefined;
   /** Whether operators' plugins come first at pick, around and `builtinsLast` stages, in any order of registration. */

@@ -152,9 +152,9 @@ describe('the walls between the folders', () => {
 /** Lines of code that a room may have, and files where that is bounded, too; the numbers may only shrink. */
 const SIZES: Readonly<Record<string, { readonly lines: number; readonly files?: number }>> = {
   kernel: { lines: 1242, files: 9 },
-  http: { lines: 495, files: 6 },
+  http: { lines: 494, files: 6 },
   lib: { lines: 1837 },
-  'plugins-sdk': { lines: 3105 },
+  'plugins-sdk': { lines: 3104 },
   config: { lines: 2368 },
   service: { lines: 2792 },
   builtins: { lines: 13645 },

@@ -1,6 +1,5 @@
-import { isStream } from '../../kernel/pipeline.ts';
 import { errorForLog, isRefusal, Refusal } from '../../kernel/refusal.ts';
-import type { BodyStream, Headers, HttpResponse } from '../../kernel/values.ts';
+import { type BodyStream, type Headers, type HttpResponse, isStream } from '../../kernel/values.ts';
 import { JsonText } from '../../lib/json/json-text.ts';
 import { isPlain, isRecord, isString, jsonIn } from '../../lib/json/value.ts';
 import { isHeaderValue, isToken, RESERVED_HEADERS } from '../checks.ts';
